@@ -1,0 +1,151 @@
+"""The base model: a shipped one, a local folder, the hub's local cache, or, where asked for, the hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, BitsAndBytesConfig
+
+from lora_spec.diagnostics import SpecError
+from lora_spec.preparation.cast import DTYPES
+from lora_spec.preparation.faults import fault
+from lora_spec.preparation.hub import hub
+from lora_spec.preparation.tiny import shrink_config
+from lora_spec.rules.preparation import BASE_UNAVAILABLE
+from lora_spec.spec.root import LoraSpec
+
+SHIPPED = Path(__file__).parent.parent / "inventory" / "models"
+"""Models that come with the package: configs alone; their weights are made from a seed."""
+
+SEED = 0
+"""Seed of weights that are made up, the same on each run."""
+
+
+def build(spec: LoraSpec, *, online: bool = False) -> tuple[Any, str]:
+    """The base model with its weights, and what it is.
+
+    Nothing is asked of the hub unless ``online``, and code that comes with a model is never run. Raises ``SpecError``
+    where the model cannot be had.
+    """
+    folder = shipped(spec.base_model)
+    if folder is not None:
+        return random_model(load_config(spec), spec), f"{spec.base_model}, which ships with the package"
+    config = load_config(spec, online=online)
+    with hub(online=online):
+        try:
+            model = model_class(config, spec).from_pretrained(
+                spec.base_model, config=config, **_loading(spec), **_source(spec, online=online)
+            )
+        except (OSError, ValueError) as error:
+            raise _unavailable(spec, error, online=online) from error
+    return model.to(device(spec)), f"{type(model).__name__} from {spec.base_model}"
+
+
+def build_tiny(spec: LoraSpec, *, online: bool = False) -> tuple[Any, tuple[str, ...]]:
+    """The same architecture at the smallest size with random weights, and what was made smaller."""
+    config, changes = shrink_config(load_config(spec, online=online), spec)
+    return random_model(config, spec), tuple(changes)
+
+
+def load_config(spec: LoraSpec, *, online: bool = False) -> Any:
+    """The base model's config, as transformers reads it."""
+    folder = shipped(spec.base_model)
+    with hub(online=online):
+        try:
+            return AutoConfig.from_pretrained(folder or spec.base_model, **_source(spec, online=online))
+        except (OSError, ValueError) as error:
+            raise _unavailable(spec, error, online=online) from error
+
+
+def random_model(config: Any, spec: LoraSpec) -> Any:
+    """A model with the weights of a fixed seed; the process's random state stays as it was."""
+    dtype = DTYPES.get(spec.prepare.dtype, torch.float32)
+    attention = spec.prepare.attn_implementation
+    arguments = {"attn_implementation": attention} if attention else {}
+    with torch.random.fork_rng():
+        torch.manual_seed(SEED)
+        model = instantiate(config, spec, dtype=torch.float32, **arguments)
+    model.config._name_or_path = model.name_or_path = spec.base_model  # noqa: SLF001 - what from_pretrained does
+    return model.to(device(spec), dtype).eval()  # eval mode, as from_pretrained leaves it
+
+
+def instantiate(config: Any, spec: LoraSpec, **arguments: Any) -> Any:
+    """A model of ``config`` by its class, weights as PyTorch makes them."""
+    chosen = model_class(config, spec)
+    from_config = chosen.from_config if hasattr(chosen, "from_config") else chosen._from_config  # noqa: SLF001 - the one for plain classes
+    return from_config(config, **arguments)
+
+
+def model_class(config: Any, spec: LoraSpec) -> Any:
+    """The class that ``spec`` names, else AutoModelForCausalLM where it maps the config, else ImageTextToText."""
+    if spec.model_class is not None:
+        found = getattr(transformers, spec.model_class, None)
+        if found is None:
+            words = f"transformers {transformers.__version__} has no class '{spec.model_class}'"
+            raise fault(BASE_UNAVAILABLE, words, "correct model_class or leave it out", at=("model_class",))
+        return found
+    causal = type(config) in AutoModelForCausalLM._model_mapping  # noqa: SLF001 - the only way to ask
+    return AutoModelForCausalLM if causal else AutoModelForImageTextToText
+
+
+def shipped(base_model: str) -> Path | None:
+    """The folder of a model that ships with the package, None for any other."""
+    folder = SHIPPED / base_model
+    return folder if "/" not in base_model and (folder / "config.json").is_file() else None
+
+
+def device(spec: LoraSpec) -> torch.device:
+    """Where the model goes: as the spec says, else CUDA where there is one, else the CPU."""
+    if spec.prepare.device is not None:
+        return torch.device(spec.prepare.device)
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _loading(spec: LoraSpec) -> dict[str, Any]:
+    prepare = spec.prepare
+    arguments: dict[str, Any] = {"dtype": DTYPES.get(prepare.dtype, torch.float32)}
+    if prepare.attn_implementation:
+        arguments["attn_implementation"] = prepare.attn_implementation
+    if spec.quantization is not None:
+        arguments["quantization_config"] = _bits_and_bytes(spec)
+        arguments["device_map"] = {"": str(device(spec))}
+    return arguments
+
+
+def _bits_and_bytes(spec: LoraSpec) -> Any:
+    quantization = spec.quantization
+    assert quantization is not None
+    if quantization.bits == 8:
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type=quantization.quant_type,
+        bnb_4bit_use_double_quant=quantization.double_quant,
+        bnb_4bit_compute_dtype=DTYPES.get(quantization.compute_dtype or spec.prepare.dtype, torch.float32),
+    )
+
+
+def _source(spec: LoraSpec, *, online: bool) -> dict[str, Any]:
+    where: dict[str, Any] = {"local_files_only": not online, "trust_remote_code": False}
+    if spec.revision is not None:
+        where["revision"] = spec.revision
+    return where
+
+
+def _unavailable(spec: LoraSpec, error: Exception, *, online: bool) -> SpecError:
+    words = " ".join(str(error).split())
+    if isinstance(error, ValueError):  # the config is there and names what transformers cannot do
+        return fault(
+            BASE_UNAVAILABLE,
+            f"cannot build '{spec.base_model}': {words}",
+            "take a model type that the installed transformers knows; code from the hub is never run",
+            at=("base_model",),
+        )
+    where = "" if online else " in a local folder or the hub's local cache"
+    advice = "correct base_model" if online else "correct base_model, download it first, or pass --online"
+    return fault(
+        BASE_UNAVAILABLE, f"cannot find '{spec.base_model}'{where}: {words[:300]}", advice, at=("base_model",)
+    )

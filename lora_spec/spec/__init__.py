@@ -1,0 +1,1 @@
+"""The native document: one short file per section, and what turns its faults into diagnostics."""

@@ -1,0 +1,252 @@
+"""Each of pydantic's errors as one diagnostic in the user's words, at its place, with the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from lora_spec.base import StrictModel
+from lora_spec.diagnostics import Diagnostic, DocumentPath, Edit, Fix, Rule, closest, dotted
+from lora_spec.source.scalars import other_reading
+from lora_spec.spec import faults
+from lora_spec.spec.foreign_names import DTYPES, native_name
+from lora_spec.spec.places import Places, at_key, at_value
+from lora_spec.spec.wording import described, listed, repaired, yaml_text
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """A diagnostic and the native path whose value cannot be used."""
+
+    path: DocumentPath
+    diagnostic: Diagnostic
+
+
+def objection(error: ErrorDetails, values: Mapping[str, Any], places: Places) -> Objection:
+    """What ``error`` says of ``values``, in the user's words."""
+    path = _native_path(error["loc"])
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        return Objection(path, _unknown_key(path, values, places))
+    if kind == "missing":
+        return Objection(path, _missing_key(path, places))
+    rule, expected = _expectation(error)
+    return Objection(path, _wrong_value(rule, expected, error, path, places))
+
+
+def _native_path(loc: tuple[int | str, ...]) -> DocumentPath:
+    """pydantic's location less the tags of its unions and its mark of a key."""
+    return tuple(part for part in loc if not (isinstance(part, str) and (part[:1] == "<" or part == "[key]")))
+
+
+# --- keys ------------------------------------------------------------------------------------------------------------
+
+
+def _unknown_key(path: DocumentPath, values: Mapping[str, Any], places: Places) -> Diagnostic:
+    key = str(path[-1])
+    section = dotted(path[:-1]) or "the document"
+    message = f"unknown key {key} in {section}"
+    meant = _meant(path)
+    if meant is None:
+        known = ", ".join(_keys_of(path[:-1]))
+        return at_key(places, path, faults.UNKNOWN_KEY, message, f"known here: {known}" if known else "remove it")
+    if meant[:-1] != path[:-1]:
+        return at_key(places, path, faults.UNKNOWN_KEY, message, f"the setting is {dotted(meant)}: move it there")
+    if meant[-1] in _siblings(path, values):
+        return at_key(places, path, faults.UNKNOWN_KEY, message, f"{meant[-1]} is set already: remove {key}")
+    return at_key(places, path, faults.UNKNOWN_KEY, message, f"did you mean {meant[-1]}?", _rename(path, meant, places))
+
+
+def _rename(path: DocumentPath, meant: DocumentPath, places: Places) -> tuple[Fix, ...]:
+    place = places.key(path)
+    if place is None:
+        return ()
+    return (Fix(f"rename to {meant[-1]}", safe=True, edits=(Edit(place, str(meant[-1])),)),)
+
+
+def _meant(path: DocumentPath) -> DocumentPath | None:
+    """The native path that an unknown key was probably meant to be: a misspelling first, then another tool's name,
+    then the same or a near name in another section."""
+    key, parent = str(path[-1]), path[:-1]
+    foreign = native_name(key)
+    if foreign is not None and foreign[:-1] == parent:
+        return foreign
+    if near := closest(key, _keys_of(parent)):
+        return (*parent, near)
+    if foreign is not None:
+        return foreign
+    for section in _SECTIONS:
+        if section != parent and (near := closest(key, _keys_of(section))):
+            return (*section, near)
+    return None
+
+
+_SECTIONS: tuple[DocumentPath, ...] = ((), ("lora",), ("prepare",), ("prepare", "fsdp"), ("quantization",), ("train",), ("serve",))
+
+
+def _keys_of(path: DocumentPath) -> tuple[str, ...]:
+    """The keys that the native section at ``path`` takes; none where it is not a fixed section."""
+    from lora_spec.spec.root import LoraSpec  # the root calls back into this file
+
+    model: Any = LoraSpec
+    for part in path:
+        field = model.model_fields.get(part) if isinstance(part, str) else None
+        model = _model_in(field.annotation) if field else None
+        if model is None:
+            return ()
+    return tuple(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[StrictModel] | None:
+    """The one model that an annotation allows, or None."""
+    if isinstance(annotation, type) and issubclass(annotation, StrictModel):
+        return annotation
+    models = [m for m in map(_model_in, getattr(annotation, "__args__", ())) if m is not None]
+    return models[0] if len(models) == 1 else None
+
+
+def _siblings(path: DocumentPath, values: Any) -> Any:
+    for part in path[:-1]:
+        values = values.get(part, {}) if isinstance(values, Mapping) else {}
+    return values if isinstance(values, Mapping) else {}
+
+
+def _missing_key(path: DocumentPath, places: Places) -> Diagnostic:
+    key = dotted(path[-1:])
+    section = dotted(path[:-1])
+    where = f" in {section}" if section else ""
+    remedy = _EXAMPLES.get(key, f"add {key}")
+    found = at_key(places, path, faults.MISSING_KEY, f"{key} is missing{where}", remedy)
+    return found
+
+
+_EXAMPLES = {
+    "base_model": "add base_model: a hub id such as Qwen/Qwen2.5-0.5B-Instruct, or a local folder",
+    "strategy": "add strategy: fsdp2, fsdp1 or ddp",
+    "bits": "add bits: 4 or 8",
+    "engine": "add engine: vllm, sglang or llama.cpp",
+    "kind": "add kind, such as kind: pissa",
+    "regex": r"add regex: '.*\.self_attn\.[qv]_proj'",
+}
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+_TYPES = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a mapping of keys",
+    "model_type": "a mapping of settings",
+    "model_attributes_type": "a mapping of settings",
+    "too_short": "a pair such as [0, 4]",
+    "too_long": "a pair such as [0, 4]",
+    "string_too_short": "text that is not empty",
+    "finite_number": "a finite number",
+}
+
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "above"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "below"),
+}
+
+_PATTERNS = {"adapter_name": "a name without dots", "model_class": "the name of a class, such as Qwen2ForCausalLM"}
+
+
+def _expectation(error: ErrorDetails) -> tuple[Rule, str]:
+    """The rule that ``error`` breaks, and what was expected."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind in _BOUNDS:
+        bound, word = _BOUNDS[kind]
+        return faults.OUT_OF_RANGE, f"{word} {context[bound]:g}"
+    if kind in ("finite_number", "string_too_short"):
+        return faults.OUT_OF_RANGE, _TYPES[kind]
+    if kind == "literal_error":
+        return faults.NOT_A_CHOICE, f"one of {', '.join(_choices(context))}"
+    if kind == "init_kind":
+        return faults.NOT_A_CHOICE, error["msg"]
+    if kind == "bad_regex":
+        return faults.BAD_REGEX, f"a regular expression: {context['problem']}"
+    if kind == "string_pattern_mismatch":
+        return faults.OUT_OF_RANGE, next(w for k, w in _PATTERNS.items() if k in error["loc"])
+    return faults.WRONG_TYPE, _TYPES.get(kind, error["msg"])
+
+
+def _choices(context: Mapping[str, Any]) -> list[str]:
+    """The words of a literal as pydantic lists them: ``'a', 'b' or 'c'``."""
+    return [word.strip().strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(",")]
+
+
+def _wrong_value(rule: Rule, expected: str, error: ErrorDetails, path: DocumentPath, places: Places) -> Diagnostic:
+    value = error["input"]
+    if path[-1] == "target_modules" and isinstance(value, str):
+        return _target_text(value, path, places)
+    name = places.name(path)
+    is_name = rule is faults.WRONG_TYPE and expected == "text" and isinstance(path[-1], int)
+    wanted = "a module name" if is_name else expected
+    message = f"{name} must be {wanted}, not {described(value)}"
+    if rule is faults.BAD_REGEX:
+        message = f"{name} is not {expected}"
+    scalar = places.scalar(path)
+    otherwise = other_reading(scalar) if scalar else None
+    note = f"; YAML 1.1 readers such as PyYAML take it for {otherwise}, this format does not" if otherwise else ""
+    meant = _repair(rule, expected, error, path)
+    if meant is None:
+        return at_value(places, path, rule, message, _advice(rule, expected, value) + note)
+    return at_value(places, path, rule, message, f"write {meant}{note}", places.replacement(path, meant))
+
+
+def _advice(rule: Rule, expected: str, value: Any) -> str:
+    if rule is faults.BAD_REGEX:
+        return "'*' alone is a glob: write '.*' for any text" if str(value).startswith("*") else "mend the pattern"
+    if isinstance(value, float) and value != value:
+        return "write a number"
+    return f"write {expected}" if expected else ""
+
+
+def _repair(rule: Rule, expected: str, error: ErrorDetails, path: DocumentPath) -> str | None:
+    """The value that was probably meant, as YAML text."""
+    value = error["input"]
+    if rule is faults.NOT_A_CHOICE:
+        if error["type"] == "init_kind":
+            words = error["msg"].removeprefix("one of ").split(", ")
+            kind = value.get("kind") if isinstance(value, Mapping) else value
+            return closest(str(kind), words) if isinstance(kind, str) and not isinstance(value, Mapping) else None
+        return _choice(value, _choices(error.get("ctx", {})))
+    if rule is faults.WRONG_TYPE:
+        return repaired(value, expected)
+    return None
+
+
+def _choice(value: Any, words: list[str]) -> str | None:
+    if isinstance(value, bool):
+        return "none" if value is False and "none" in words else None
+    if DTYPES.get(str(value)) in words:
+        return DTYPES[str(value)]
+    if isinstance(value, str) and value.lower() in ("none", "null", "false", "~") and "none" in words:
+        return "none"
+    return closest(str(value), words)
+
+
+def _target_text(value: str, path: DocumentPath, places: Places) -> Diagnostic:
+    """A bare text as target: a word that PEFT does not know, one name, joined names or a regex."""
+    name = places.name(path)
+    text = value.strip()
+    if text.lower().replace("_", "-") in ("all-linear", "all-linears", "all", "linear") or closest(text, ["all-linear"]):
+        meant = "all-linear"
+    elif "," in text or " " in text:
+        meant = yaml_text([part.strip(" '\"[]") for part in text.replace(",", " ").split()])
+    elif any(char in text for char in r"\*+?^$|()[]{}"):
+        meant = f"{{regex: {yaml_text(text)}}}" if not text.startswith("*") else f"{{regex: {yaml_text('.' + text)}}}"
+    else:
+        meant = yaml_text([text])
+    message = f"{name} must be {listed(['a list of names', 'all-linear', chr(123) + 'regex: …' + chr(125)])}, not the text {yaml_text(value)}"
+    return at_value(places, path, faults.WRONG_TYPE, message, f"write {meant}", places.replacement(path, meant, safe=meant == "all-linear" or "[" in meant))

@@ -1,0 +1,75 @@
+"""Values as a person would write and call them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_PLAIN = re.compile(r"^[A-Za-z_./][\w./-]*$")
+_AMBIGUOUS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none", "~"}
+_LONG = 60
+
+
+def yaml_text(value: Any) -> str:
+    """``value`` as YAML on one line; text in quotes only where it needs them."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value if _PLAIN.match(value) and value.lower() not in _AMBIGUOUS else f"'{value.replace(chr(39), chr(39) * 2)}'"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{yaml_text(k)}: {yaml_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(yaml_text(item) for item in value) + "]"
+    return str(value)
+
+
+def described(value: Any) -> str:
+    """What ``value`` is, for a sentence: ``the text "16"``, ``true``, ``a list``."""
+    if isinstance(value, str):
+        shown = value if len(value) <= _LONG else value[: _LONG - 1] + "…"
+        return f'the text "{shown}"' if value else "an empty text"
+    if isinstance(value, bool) or value is None:
+        return yaml_text(value)
+    if isinstance(value, (int, float)):
+        return f"{value}"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return "a list" if isinstance(value, (list, tuple)) else f"a Python {type(value).__name__}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """``a, b or c``."""
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
+
+
+_BOOLEANS = {"true": True, "yes": True, "on": True, "y": True, "1": True}
+_BOOLEANS |= {"false": False, "no": False, "off": False, "n": False, "0": False}
+
+
+def repaired(value: Any, expected: str) -> str | None:
+    """``value`` as the expected type where it says so plainly: a quoted number without quotes, `yes` as true."""
+    if expected == "true or false" and isinstance(value, (str, int)):
+        known = _BOOLEANS.get(str(value).lower())
+        return None if known is None else yaml_text(known)
+    if expected in ("a number", "a whole number"):
+        return _number(value, whole=expected == "a whole number")
+    if expected == "text" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"'{value}'"
+    if expected.startswith("a list") and isinstance(value, str) and value.strip():
+        return yaml_text([part for part in re.split(r"[\s,]+", value.strip(" []")) if part])
+    return None
+
+
+def _number(value: Any, *, whole: bool) -> str | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        number = float(str(value).replace("_", ""))
+    except ValueError:
+        return None
+    if not number.is_integer():
+        return None if whole or number in (float("inf"), float("-inf")) or number != number else f"{number:g}"
+    return str(int(number))
