@@ -107,8 +107,14 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
     Case, dashes and camel case do not count as differences.
     """
     by_form = {_plain(candidate): candidate for candidate in candidates}
-    near = difflib.get_close_matches(_plain(word), by_form, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(_plain(word), by_form, n=1, cutoff=0.65)
     return by_form[near[0]] if near else None
+
+
+def in_order(diagnostic: Diagnostic) -> tuple[int, int, str]:
+    """A sort key: by place in the text, then by code; what has no place comes first."""
+    start = diagnostic.range.start if diagnostic.range else None
+    return (start.line, start.column, diagnostic.code) if start else (0, 0, diagnostic.code)
 
 
 def dotted(path: DocumentPath) -> str:

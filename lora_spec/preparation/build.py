@@ -13,8 +13,8 @@ from lora_spec.diagnostics import SpecError
 from lora_spec.preparation.cast import DTYPES
 from lora_spec.preparation.faults import fault
 from lora_spec.preparation.hub import hub
-from lora_spec.preparation.tiny import shrink_config
 from lora_spec.rules.preparation import BASE_UNAVAILABLE
+from lora_spec.spec.quantization import Quantization
 from lora_spec.spec.root import LoraSpec
 
 SHIPPED = Path(__file__).parent.parent / "inventory" / "models"
@@ -32,7 +32,9 @@ def build(spec: LoraSpec, *, online: bool = False) -> tuple[Any, str]:
     """
     folder = shipped(spec.base_model)
     if folder is not None:
-        return random_model(load_config(spec), spec), f"{spec.base_model}, which ships with the package"
+        model = random_model(load_config(spec), spec)
+        model.config._name_or_path = model.name_or_path = spec.base_model  # noqa: SLF001 - what from_pretrained does
+        return model, f"{spec.base_model}, which ships with the package"
     config = load_config(spec, online=online)
     with hub(online=online):
         try:
@@ -42,12 +44,6 @@ def build(spec: LoraSpec, *, online: bool = False) -> tuple[Any, str]:
         except (OSError, ValueError) as error:
             raise _unavailable(spec, error, online=online) from error
     return model.to(device(spec)), f"{type(model).__name__} from {spec.base_model}"
-
-
-def build_tiny(spec: LoraSpec, *, online: bool = False) -> tuple[Any, tuple[str, ...]]:
-    """The same architecture at the smallest size with random weights, and what was made smaller."""
-    config, changes = shrink_config(load_config(spec, online=online), spec)
-    return random_model(config, spec), tuple(changes)
 
 
 def load_config(spec: LoraSpec, *, online: bool = False) -> Any:
@@ -68,7 +64,6 @@ def random_model(config: Any, spec: LoraSpec) -> Any:
     with torch.random.fork_rng():
         torch.manual_seed(SEED)
         model = instantiate(config, spec, dtype=torch.float32, **arguments)
-    model.config._name_or_path = model.name_or_path = spec.base_model  # noqa: SLF001 - what from_pretrained does
     return model.to(device(spec), dtype).eval()  # eval mode, as from_pretrained leaves it
 
 
@@ -110,21 +105,19 @@ def _loading(spec: LoraSpec) -> dict[str, Any]:
     if prepare.attn_implementation:
         arguments["attn_implementation"] = prepare.attn_implementation
     if spec.quantization is not None:
-        arguments["quantization_config"] = _bits_and_bytes(spec)
+        arguments["quantization_config"] = _bits_and_bytes(spec.quantization, spec.prepare.dtype)
         arguments["device_map"] = {"": str(device(spec))}
     return arguments
 
 
-def _bits_and_bytes(spec: LoraSpec) -> Any:
-    quantization = spec.quantization
-    assert quantization is not None
+def _bits_and_bytes(quantization: Quantization, dtype: str) -> Any:
     if quantization.bits == 8:
         return BitsAndBytesConfig(load_in_8bit=True)
     return BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type=quantization.quant_type,
         bnb_4bit_use_double_quant=quantization.double_quant,
-        bnb_4bit_compute_dtype=DTYPES.get(quantization.compute_dtype or spec.prepare.dtype, torch.float32),
+        bnb_4bit_compute_dtype=DTYPES.get(quantization.compute_dtype or dtype, torch.float32),
     )
 
 
@@ -146,6 +139,4 @@ def _unavailable(spec: LoraSpec, error: Exception, *, online: bool) -> SpecError
         )
     where = "" if online else " in a local folder or the hub's local cache"
     advice = "correct base_model" if online else "correct base_model, download it first, or pass --online"
-    return fault(
-        BASE_UNAVAILABLE, f"cannot find '{spec.base_model}'{where}: {words[:300]}", advice, at=("base_model",)
-    )
+    return fault(BASE_UNAVAILABLE, f"cannot find '{spec.base_model}'{where}: {words[:300]}", advice, at=("base_model",))

@@ -7,6 +7,7 @@ from typing import Any
 
 import peft
 from peft import LoraConfig
+from peft.tuners.lora import config as config_module  # not every class is at the top of every version
 
 from lora_spec.diagnostics import Diagnostic, SpecError
 from lora_spec.preparation.faults import diagnostic
@@ -66,6 +67,4 @@ def _object(name: str, value: Any) -> Any:
 
 
 def _sub_config(name: str) -> Any:
-    from peft.tuners.lora import config  # EvaConfig and its like are not all at the top of every version
-
-    return getattr(config, name, None)
+    return getattr(config_module, name, None)

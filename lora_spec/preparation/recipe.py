@@ -10,12 +10,13 @@ from torch import nn
 
 from lora_spec.diagnostics import Diagnostic
 from lora_spec.preparation.adapter_folder import find_adapter
-from lora_spec.preparation.build import build, build_tiny
+from lora_spec.preparation.build import build
+from lora_spec.preparation.build_tiny import build_tiny
 from lora_spec.preparation.cast import cast
 from lora_spec.preparation.faults import fault
 from lora_spec.preparation.hub import hub
 from lora_spec.preparation.peft_words import listening, without_false
-from lora_spec.preparation.rehearsal import rehearse
+from lora_spec.preparation.rehearsal import rehearse_loading, rehearse_new
 from lora_spec.preparation.report import OnStep, StepLog
 from lora_spec.preparation.values import PreparedModel
 from lora_spec.preparation.verify import verify
@@ -24,6 +25,7 @@ from lora_spec.preparation.wrap import (
     gradient_checkpointing,
     load_adapter,
     prepare_kbit,
+    refuse_checkpointing,
     task_type,
     wrap_peft,
 )
@@ -51,9 +53,7 @@ def prepare(model: nn.Module, spec: LoraSpec, *, on_step: OnStep | None = None) 
         return _prepare(model, spec, StepLog(on_step), online=False)
 
 
-def load(
-    spec: LoraSpec, *, online: bool = False, tiny: bool = False, on_step: OnStep | None = None
-) -> PreparedModel:
+def load(spec: LoraSpec, *, online: bool = False, tiny: bool = False, on_step: OnStep | None = None) -> PreparedModel:
     """Build the base model and make it ready to train: ``prepare`` with a ``build`` step before it.
 
     Args:
@@ -67,7 +67,8 @@ def load(
         SpecError: The spec asks for what cannot be done here.
         CannotShrink: ``tiny``, and the architecture cannot be made smaller.
     """
-    log, changes = StepLog(on_step), ()
+    log = StepLog(on_step)
+    changes: tuple[str, ...] = ()
     with hub(online=online):
         _refuse(None, spec)
         with log.step("build") as note:  # on one device the weights come with it
@@ -79,9 +80,7 @@ def load(
         return _prepare(model, spec, log, online=online, changes=changes)
 
 
-def _prepare(
-    model: Any, spec: LoraSpec, log: StepLog, *, online: bool, changes: tuple[str, ...] = ()
-) -> PreparedModel:
+def _prepare(model: Any, spec: LoraSpec, log: StepLog, *, online: bool, changes: tuple[str, ...] = ()) -> PreparedModel:
     """The order of the steps, and the reason for each place."""
     lora, heard = spec.lora, list[Diagnostic]()
     if lora is None or not spec.lora_on:
@@ -89,8 +88,11 @@ def _prepare(
 
     # Plan and check first: from here on a refusal would leave the model half changed.
     adapter = find_adapter(lora.adapter_path, online=online) if lora.adapter_path is not None else None
+    refuse_checkpointing(model, spec.prepare.gradient_checkpointing)
     if adapter is None:
-        rehearse(model, spec)
+        rehearse_new(model, spec)
+    else:
+        rehearse_loading(model, adapter)
 
     if spec.quantization is not None:
         with log.step("prepare_kbit") as note:  # before wrapping: it freezes every parameter that it finds
@@ -115,7 +117,9 @@ def _prepare(
     with log.step("task_type") as note:  # after loading: adapter_config.json holds text
         note.did = task_type(model)
 
-    with log.step("cast") as note:  # after wrapping: only now is it known what trains; before sharding: one dtype a unit
+    with log.step(
+        "cast"
+    ) as note:  # after wrapping: only now is it known what trains; before sharding: one dtype a unit
         note.did = cast(model, spec)
 
     # shard: goes here, after the cast and before the weights; spec.prepare.fsdp is refused until it does

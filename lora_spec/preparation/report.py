@@ -49,7 +49,7 @@ def peak_bytes() -> int:
         return torch.cuda.max_memory_allocated()
     if sys.platform == "win32":
         return 0
-    import resource  # not on Windows
+    import resource  # noqa: PLC0415 - not on Windows
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024  # bytes on macOS, KiB elsewhere

@@ -40,21 +40,24 @@ def enable_input_require_grads(model: Any) -> str:
     return "the embeddings' output requires a gradient"
 
 
-def gradient_checkpointing(model: Any, settings: GradientCheckpointing) -> str:
-    """``PreTrainedModel.activation_checkpointing_enable`` (transformers 5.24.0), under its older name before that.
-
-    Raises ``SpecError`` where the class does not support it, before any module is changed.
-    """
-    arguments = {"use_reentrant": settings.use_reentrant}
-    enable = getattr(model, "activation_checkpointing_enable", getattr(model, "gradient_checkpointing_enable", None))
-    if enable is None or not getattr(model, "supports_gradient_checkpointing", False):
+def refuse_checkpointing(model: Any, settings: GradientCheckpointing | None) -> None:
+    """Raise ``SpecError`` where gradient checkpointing is wanted and the model's class does not support it."""
+    if settings is not None and not getattr(model, "supports_gradient_checkpointing", False):
         raise fault(
             CHECKPOINTING_UNSUPPORTED,
             f"{type(model).__name__} does not support gradient checkpointing",
             "set gradient_checkpointing to false",
             at=("prepare", "gradient_checkpointing"),
         )
-    enable(arguments)
+
+
+def gradient_checkpointing(model: Any, settings: GradientCheckpointing) -> str:
+    """``PreTrainedModel.activation_checkpointing_enable`` (transformers 5.24.0); older versions have its older name."""
+    arguments = {"use_reentrant": settings.use_reentrant}
+    if hasattr(model, "activation_checkpointing_enable"):
+        model.activation_checkpointing_enable(arguments)
+    else:
+        model.gradient_checkpointing_enable(arguments)
     return f"activations are recomputed (use_reentrant: {str(settings.use_reentrant).lower()})"
 
 

@@ -1,0 +1,1 @@
+"""Bytes, texts and Python values as Documents; import from the defining file."""

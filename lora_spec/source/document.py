@@ -105,6 +105,7 @@ class Document:
     format: str = "yaml"
     diagnostics: tuple[Diagnostic, ...] = ()
     comments: tuple[str, ...] = ()
+    dialect: str | None = None
 
     def node(self, path: DocumentPath) -> Node | None:
         """The node at ``path``, or None where the document has none."""

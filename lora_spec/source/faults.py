@@ -116,7 +116,7 @@ class UnreadableError(Exception):
         self.diagnostic = diagnostic
 
 
-def fault(
+def fault(  # noqa: PLR0913 - the fields of a diagnostic
     rule: Rule,
     message: str,
     remedy: str = "",

@@ -43,7 +43,12 @@ def resolve_merges(entries: list[Entry], path: DocumentPath) -> tuple[tuple[Entr
 
 
 def _is_mergeable(node: Node) -> bool:
-    return all(isinstance(source, Mapping) for source in _sources(node))
+    return all(isinstance(source, Mapping) or _is_undefined_alias(source) for source in _sources(node))
+
+
+def _is_undefined_alias(node: Node) -> bool:
+    """An alias that leads nowhere, which the reader has told and left as a text whose quotes are missing."""
+    return isinstance(node, Scalar) and node.style is Style.QUOTED and node.raw == node.text
 
 
 def _copied(node: Node) -> Iterator[Entry]:

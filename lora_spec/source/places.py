@@ -27,9 +27,18 @@ class Places:
         line = bisect_right(self._starts, offset)
         return Position(line, offset - self._starts[line - 1] + 1)
 
+    def offset(self, position: Position) -> int:
+        """The character offset of a position of this text."""
+        return self._starts[position.line - 1] + position.column - 1
+
     def range(self, start: int, end: int) -> Range:
         """The range of the characters from ``start`` up to, not including, ``end``."""
-        return Range(self.position(start), self.position(end))
+        starts = self._starts
+        line = bisect_right(starts, start)
+        first = Position(line, start - starts[line - 1] + 1)
+        if line == len(starts) or end < starts[line]:
+            return Range(first, Position(line, end - starts[line - 1] + 1))
+        return Range(first, self.position(end))
 
     def line(self, offset: int) -> str:
         """The text of the line at ``offset``, without its end."""

@@ -119,14 +119,14 @@ def _float(text: str) -> float:
     return float(text.replace(".inf", "inf").replace(".nan", "nan"))
 
 
-def _int_yaml11(text: str) -> int:
+def _int_yaml11(text: str) -> int | str:
     digits = text.replace("_", "")
     sign = -1 if digits[0] == "-" else 1
     digits = digits.lstrip("+-")
     if ":" in digits:
-        return sign * int(_sexagesimal(digits))
-    if digits == "0":
-        return 0
+        return sign * int(_sexagesimal(digits, int))
+    if digits in ("0b", "0x"):
+        return text
     base = {"0b": 2, "0x": 16}.get(digits[:2], 8 if digits[0] == "0" else 10)
     return sign * int(digits, base)
 
@@ -135,13 +135,18 @@ def _float_yaml11(text: str) -> float:
     digits = text.replace("_", "").lower()
     sign = -1.0 if digits[0] == "-" else 1.0
     digits = digits.lstrip("+-")
-    return sign * (_sexagesimal(digits) if ":" in digits else _float(digits))
+    if ":" in digits:
+        return sign * _sexagesimal(digits, float)
+    return sign * _float(digits)
 
 
-def _sexagesimal(digits: str) -> float:
+def _sexagesimal(digits: str, convert: Callable[[str], float]) -> float:
+    """Adds up from the smallest place, as PyYAML does, so that floats round alike."""
     value: float = 0
-    for part in digits.split(":"):
-        value = value * 60 + (float(part) if "." in part else int(part))
+    unit = 1
+    for part in reversed(digits.split(":")):
+        value += convert(part) * unit
+        unit *= 60
     return value
 
 

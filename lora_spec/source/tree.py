@@ -15,12 +15,11 @@ from lora_spec.source.places import Places
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A finished value: the tree, how many nodes it counts, how many levels it has, where its text ends."""
+    """A finished value: the tree, how many nodes it counts and how many levels it has."""
 
     node: Node
-    nodes: int
-    height: int
-    end: int
+    nodes: int = 1
+    height: int = 0
 
 
 @dataclass(slots=True)
@@ -77,11 +76,11 @@ class TreeBuilder:
             node = Mapping(entries, place)
         else:
             node = Sequence(tuple(done.items), place, done.flow)
-        built = Built(node, self._nodes - done.nodes_before, done.height, stop)
+        built = Built(node, self._nodes - done.nodes_before, done.height)
         self._put(node, done.start, stop, done.height, None)
         return built
 
-    def scalar(self, scalar: Scalar, start: int = 0, end: int = 0) -> Built:
+    def scalar(self, scalar: Scalar, start: int = 0, end: int = 0) -> None:
         """A leaf, or a key.
 
         Raises:
@@ -90,7 +89,6 @@ class TreeBuilder:
         if not self.expects_key:
             self._count(1, start)
         self._put(scalar, start, end, 0, None)
-        return Built(scalar, 1, 0, end)
 
     def alias(self, name: str, target: Built, start: int, end: int) -> None:
         """A value that stands elsewhere is repeated here.
@@ -102,7 +100,9 @@ class TreeBuilder:
             self._refuse_depth(start)
         node = target.node
         if self.expects_key and isinstance(node, Scalar):
-            node = Scalar(node.text, self._places.text[start:end] if self._places else "", node.style, self.range(start, end))
+            node = Scalar(
+                node.text, self._places.text[start:end] if self._places else "", node.style, self.range(start, end)
+            )
         else:
             self._count(target.nodes, start)
         self._put(node, start, end, target.height, name)
@@ -137,7 +137,8 @@ class TreeBuilder:
             return
         parent = self._stack[-1]
         parent.end = end
-        parent.height = max(parent.height, height + 1)
+        if height >= parent.height:
+            parent.height = height + 1
         if not parent.is_mapping:
             parent.items.append(node)
         elif parent.at_key:
@@ -183,7 +184,9 @@ def _bad_key(node: Mapping | Sequence, path: DocumentPath, place: Range | None) 
 
 
 def _duplicate(first: Scalar, second: Scalar, path: DocumentPath) -> Diagnostic:
-    lines = f" on lines {first.range.start.line} and {second.range.start.line}" if first.range and second.range else ""
-    message = f"`{second.text}` is given twice,{lines}" if lines else f"`{second.text}` is given twice"
+    where = ""
+    if first.range and second.range:
+        one, two = first.range.start.line, second.range.start.line
+        where = f" on line {one}" if one == two else f", on lines {one} and {two}"
     remedy = "keep one of them; most readers take the last and say nothing"
-    return fault(DUPLICATE_KEY, message, remedy, path=path, place=second.range)
+    return fault(DUPLICATE_KEY, f"`{second.text}` is given twice{where}", remedy, path=path, place=second.range)

@@ -45,6 +45,15 @@ BAD_REGEX = Rule(
     "lora: {rank: 16, alpha: 32, target_modules: {regex: '*.q_proj'}}",
     r"lora: {rank: 16, alpha: 32, target_modules: {regex: '.*\.q_proj'}}",
 )
+VALUE_LEFT_OPEN = Rule(
+    "LS019",
+    "value-left-open",
+    Severity.ERROR,
+    "A value such as ${RANK} is filled in later by another tool. `check` goes on without it; a command that builds "
+    "something from the file cannot.",
+    "lora: {rank: '${RANK}', alpha: 32}   # lora-spec compile, prepare",
+    "lora: {rank: 16, alpha: 32}",
+)
 OUT_OF_RANGE = Rule(
     "LS101",
     "out-of-range",
@@ -128,6 +137,7 @@ RULES: tuple[Rule, ...] = (
     WRONG_TYPE,
     NOT_A_CHOICE,
     BAD_REGEX,
+    VALUE_LEFT_OPEN,
     OUT_OF_RANGE,
     ADAPTER_PATH_EXCLUDES,
     LAYERS_NEED_NAMES,

@@ -2,39 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import ErrorDetails
 
 from lora_spec.base import StrictModel
-from lora_spec.diagnostics import Diagnostic, DocumentPath, Edit, Fix, Rule, closest, dotted
-from lora_spec.source.scalars import other_reading
+from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, closest, dotted
 from lora_spec.spec import faults
+from lora_spec.spec.inits import INITS, KINDS
 from lora_spec.spec.foreign_names import DTYPES, native_name
 from lora_spec.spec.places import Places, at_key, at_value
-from lora_spec.spec.wording import described, listed, repaired, yaml_text
+from lora_spec.spec.reading_notes import reading_note
+from lora_spec.spec.wording import described, repaired
 
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """A diagnostic and the native path whose value cannot be used."""
+    """A diagnostic and the native path whose value cannot be used.
+
+    ``meant`` is the path that an unknown key was probably meant to be: nothing more is said of that one.
+    """
 
     path: DocumentPath
     diagnostic: Diagnostic
+    meant: DocumentPath | None = None
 
 
 def objection(error: ErrorDetails, values: Mapping[str, Any], places: Places) -> Objection:
     """What ``error`` says of ``values``, in the user's words."""
     path = _native_path(error["loc"])
     kind = error["type"]
+    if kind == "missing" and isinstance(path[-1], int):  # the second of a pair
+        path, error = path[:-1], {**error, "type": "too_short"}
+        kind = "too_short"
+    if kind == "init_kind" and isinstance(error["input"], Mapping) and _written(error) == error["input"]:
+        return _init_kind(error, path, places)
     if kind == "extra_forbidden":
-        return Objection(path, _unknown_key(path, values, places))
+        meant = _meant(path, values)
+        return Objection(path, _unknown_key(path, meant, values, places), meant)
     if kind == "missing":
         return Objection(path, _missing_key(path, places))
     rule, expected = _expectation(error)
+    if error["loc"][-1] == "[key]":
+        return Objection(path, _wrong_key(rule, expected, path, places))
     return Objection(path, _wrong_value(rule, expected, error, path, places))
+
+
+def _init_kind(error: ErrorDetails, path: DocumentPath, places: Places) -> Objection:
+    """An init in its long form, without a kind or with one that does not exist."""
+    inner = (*path, "kind")
+    if "kind" not in error["input"]:
+        return Objection(path, _missing_key(inner, places))
+    value: Any = error["input"]["kind"]
+    found = _wrong_value(faults.NOT_A_CHOICE, error["msg"], {**error, "input": {"kind": value}}, inner, places)
+    return Objection(path, found)
 
 
 def _native_path(loc: tuple[int | str, ...]) -> DocumentPath:
@@ -45,36 +68,33 @@ def _native_path(loc: tuple[int | str, ...]) -> DocumentPath:
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 
-def _unknown_key(path: DocumentPath, values: Mapping[str, Any], places: Places) -> Diagnostic:
+def _unknown_key(path: DocumentPath, meant: DocumentPath | None, values: Mapping[str, Any], places: Places) -> Diagnostic:
     key = str(path[-1])
     section = dotted(path[:-1]) or "the document"
     message = f"unknown key {key} in {section}"
-    meant = _meant(path)
     if meant is None:
-        known = ", ".join(_keys_of(path[:-1]))
-        return at_key(places, path, faults.UNKNOWN_KEY, message, f"known here: {known}" if known else "remove it")
+        known = ", ".join(_keys_at(path[:-1], values))
+        remedy = f"known here: {known}" if 0 < len(known) <= _SHORT else "remove it: neither this format nor PEFT has it"
+        return at_key(places, path, faults.UNKNOWN_KEY, message, remedy)
     if meant[:-1] != path[:-1]:
         return at_key(places, path, faults.UNKNOWN_KEY, message, f"the setting is {dotted(meant)}: move it there")
     if meant[-1] in _siblings(path, values):
         return at_key(places, path, faults.UNKNOWN_KEY, message, f"{meant[-1]} is set already: remove {key}")
-    return at_key(places, path, faults.UNKNOWN_KEY, message, f"did you mean {meant[-1]}?", _rename(path, meant, places))
+    return at_key(places, path, faults.UNKNOWN_KEY, message, f"did you mean {meant[-1]}?", places.renaming(path, str(meant[-1])))
 
 
-def _rename(path: DocumentPath, meant: DocumentPath, places: Places) -> tuple[Fix, ...]:
-    place = places.key(path)
-    if place is None:
-        return ()
-    return (Fix(f"rename to {meant[-1]}", safe=True, edits=(Edit(place, str(meant[-1])),)),)
+_SHORT = 200
+"""A list of known keys that is longer than this, in characters, is no help."""
 
 
-def _meant(path: DocumentPath) -> DocumentPath | None:
+def _meant(path: DocumentPath, values: Mapping[str, Any]) -> DocumentPath | None:
     """The native path that an unknown key was probably meant to be: a misspelling first, then another tool's name,
     then the same or a near name in another section."""
     key, parent = str(path[-1]), path[:-1]
     foreign = native_name(key)
     if foreign is not None and foreign[:-1] == parent:
         return foreign
-    if near := closest(key, _keys_of(parent)):
+    if near := closest(key, _keys_at(parent, values)):
         return (*parent, near)
     if foreign is not None:
         return foreign
@@ -85,6 +105,14 @@ def _meant(path: DocumentPath) -> DocumentPath | None:
 
 
 _SECTIONS: tuple[DocumentPath, ...] = ((), ("lora",), ("prepare",), ("prepare", "fsdp"), ("quantization",), ("train",), ("serve",))
+
+
+def _keys_at(path: DocumentPath, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys that the section at ``path`` takes in this document: an init's are those of its kind."""
+    if path != ("lora", "init"):
+        return _keys_of(path)
+    kind = _siblings((*path, ""), values).get("kind")
+    return next((tuple(model.model_fields) for word, model in zip(KINDS, INITS, strict=True) if word == kind), ("kind",))
 
 
 def _keys_of(path: DocumentPath) -> tuple[str, ...]:
@@ -158,6 +186,8 @@ _BOUNDS = {
     "less_than": ("lt", "below"),
 }
 
+_COMPARISONS = tuple(word for _, word in _BOUNDS.values())
+
 _PATTERNS = {"adapter_name": "a name without dots", "model_class": "the name of a class, such as Qwen2ForCausalLM"}
 
 
@@ -185,8 +215,13 @@ def _choices(context: Mapping[str, Any]) -> list[str]:
     return [word.strip().strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(",")]
 
 
+def _wrong_key(rule: Rule, expected: str, path: DocumentPath, places: Places) -> Diagnostic:
+    message = f"the key {path[-1]} in {places.name(path[:-1])} is not {expected}"
+    return at_key(places, path, rule, message, _advice(rule, expected, path[-1]))
+
+
 def _wrong_value(rule: Rule, expected: str, error: ErrorDetails, path: DocumentPath, places: Places) -> Diagnostic:
-    value = error["input"]
+    value = _written(error)
     if path[-1] == "target_modules" and isinstance(value, str):
         return _target_text(value, path, places)
     name = places.name(path)
@@ -196,12 +231,21 @@ def _wrong_value(rule: Rule, expected: str, error: ErrorDetails, path: DocumentP
     if rule is faults.BAD_REGEX:
         message = f"{name} is not {expected}"
     scalar = places.scalar(path)
-    otherwise = other_reading(scalar) if scalar else None
-    note = f"; YAML 1.1 readers such as PyYAML take it for {otherwise}, this format does not" if otherwise else ""
-    meant = _repair(rule, expected, error, path)
+    note = reading_note(scalar) if scalar else None
+    meant = None if is_name else _repair(rule, expected, error)
     if meant is None:
-        return at_value(places, path, rule, message, _advice(rule, expected, value) + note)
-    return at_value(places, path, rule, message, f"write {meant}{note}", places.replacement(path, meant))
+        advice = "write a name such as q_proj" if is_name else _advice(rule, expected, value)
+        return at_value(places, path, rule, message, "; ".join(filter(None, (advice, note))))
+    remedy = "; ".join(filter(None, (f"write {places.spelled(meant)}", note)))
+    return at_value(places, path, rule, message, remedy, places.replacement(path, meant))
+
+
+def _written(error: ErrorDetails) -> Any:
+    """The input as the user wrote it: a bare word for an init was expanded before it was checked."""
+    value = error["input"]
+    if error["type"] == "init_kind" and isinstance(value, Mapping) and set(value) == {"kind"}:
+        return value["kind"]
+    return value
 
 
 def _advice(rule: Rule, expected: str, value: Any) -> str:
@@ -209,25 +253,24 @@ def _advice(rule: Rule, expected: str, value: Any) -> str:
         return "'*' alone is a glob: write '.*' for any text" if str(value).startswith("*") else "mend the pattern"
     if isinstance(value, float) and value != value:
         return "write a number"
-    return f"write {expected}" if expected else ""
+    if expected.startswith("at "):
+        return f"write a value of {expected}"
+    return f"write a value {expected}" if expected.startswith(_COMPARISONS) else ""
 
 
-def _repair(rule: Rule, expected: str, error: ErrorDetails, path: DocumentPath) -> str | None:
-    """The value that was probably meant, as YAML text."""
-    value = error["input"]
+def _repair(rule: Rule, expected: str, error: ErrorDetails) -> Any:
+    """The value that was probably meant, or None."""
+    value = _written(error)
     if rule is faults.NOT_A_CHOICE:
-        if error["type"] == "init_kind":
-            words = error["msg"].removeprefix("one of ").split(", ")
-            kind = value.get("kind") if isinstance(value, Mapping) else value
-            return closest(str(kind), words) if isinstance(kind, str) and not isinstance(value, Mapping) else None
-        return _choice(value, _choices(error.get("ctx", {})))
+        words = list(KINDS) if error["type"] == "init_kind" else _choices(error.get("ctx", {}))
+        return _choice(value, words)
     if rule is faults.WRONG_TYPE:
         return repaired(value, expected)
     return None
 
 
-def _choice(value: Any, words: list[str]) -> str | None:
-    if isinstance(value, bool):
+def _choice(value: Any, words: Sequence[str]) -> str | None:
+    if isinstance(value, (bool, Mapping, list)):
         return "none" if value is False and "none" in words else None
     if DTYPES.get(str(value)) in words:
         return DTYPES[str(value)]
@@ -238,15 +281,16 @@ def _choice(value: Any, words: list[str]) -> str | None:
 
 def _target_text(value: str, path: DocumentPath, places: Places) -> Diagnostic:
     """A bare text as target: a word that PEFT does not know, one name, joined names or a regex."""
-    name = places.name(path)
-    text = value.strip()
-    if text.lower().replace("_", "-") in ("all-linear", "all-linears", "all", "linear") or closest(text, ["all-linear"]):
-        meant = "all-linear"
-    elif "," in text or " " in text:
-        meant = yaml_text([part.strip(" '\"[]") for part in text.replace(",", " ").split()])
-    elif any(char in text for char in r"\*+?^$|()[]{}"):
-        meant = f"{{regex: {yaml_text(text)}}}" if not text.startswith("*") else f"{{regex: {yaml_text('.' + text)}}}"
-    else:
-        meant = yaml_text([text])
-    message = f"{name} must be {listed(['a list of names', 'all-linear', chr(123) + 'regex: …' + chr(125)])}, not the text {yaml_text(value)}"
-    return at_value(places, path, faults.WRONG_TYPE, message, f"write {meant}", places.replacement(path, meant, safe=meant == "all-linear" or "[" in meant))
+    meant, safe = _target_meant(value.strip())
+    message = f"{places.name(path)} must be a list of names, all-linear or {{regex: '…'}}, not {described(value)}"
+    fixes = places.replacement(path, meant, safe=safe)
+    return at_value(places, path, faults.WRONG_TYPE, message, f"write {places.spelled(meant)}", fixes)
+
+
+def _target_meant(text: str) -> tuple[Any, bool]:
+    """What a bare text as target probably is, and whether that is sure."""
+    if text.lower().replace("_", "-") in ("all-linears", "all", "linear") or closest(text, ["all-linear"]):
+        return "all-linear", True
+    if any(char in text for char in r"\*+?^$|(){}"):
+        return {"regex": f".{text}" if text.startswith("*") else text}, False
+    return [part.strip("'\"") for part in text.strip("[]").replace(",", " ").split()], True

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from lora_spec.diagnostics import Diagnostic, DocumentPath
+from lora_spec.diagnostics import Diagnostic, DocumentPath, in_order
 from lora_spec.spec.combinations import violations
 from lora_spec.spec.objections import Objection, objection
 from lora_spec.spec.places import Places, at_value
@@ -50,17 +50,18 @@ def parse_values(
     *,
     open_paths: frozenset[DocumentPath] = frozenset(),
     dialect: str = "lora-spec",
-    missing: tuple[Diagnostic, ...] = (),
+    already: tuple[Diagnostic, ...] = (),
+    suspects: frozenset[DocumentPath] = frozenset(),
 ) -> Parsed:
     """Native values into a spec, with every fault of the schema and of the constraints, each once.
 
-    ``open_paths`` are native paths whose values are not known yet; ``missing`` are diagnostics of the dialect that
-    already count as faults.
+    ``open_paths`` are native paths whose values are not known yet; ``already`` is what the reader and the
+    dialect have said, and ``suspects`` native paths that it was about.
     """
     places = places or Places()
-    diagnostics = list(missing)
+    diagnostics = list(already)
     known = _without(dict(values), open_paths)
-    faulty: set[DocumentPath] = set()
+    faulty: set[DocumentPath] = set(suspects)
     draft = None
     for _ in range(_ROUNDS):
         errors = _errors(known)
@@ -68,6 +69,7 @@ def parse_values(
             draft = errors
             break
         objections = [objection(error, known, places) for error in errors]
+        faulty |= {o.meant for o in objections if o.meant is not None}
         unseen = frozenset(faulty) | open_paths
         diagnostics += [o.diagnostic for o in objections if not _hidden(o, unseen)]
         cuts = frozenset(o.path[:-1] if o.path in faulty else o.path for o in objections)  # still at fault: take more away
@@ -79,7 +81,7 @@ def parse_values(
     sound = draft is not None and not unseen and not any(d.is_error for d in diagnostics)
     return Parsed(
         spec=draft if sound else None,
-        diagnostics=tuple(sorted(diagnostics, key=_in_order)),
+        diagnostics=tuple(sorted(diagnostics, key=in_order)),
         draft=draft,
         places=places,
         dialect=dialect,
@@ -131,13 +133,8 @@ def _cut(container: Any, path: DocumentPath) -> Any:
             return {**container, head: _cut(container[head], tuple(rest))}
         remaining = {key: value for key, value in container.items() if key != head}
         return {**remaining, head: PLACEHOLDER} if head == "base_model" else remaining
-    if isinstance(container, (list, tuple)) and isinstance(head, int):
+    if isinstance(container, (list, tuple)) and isinstance(head, int) and head < len(container):
         items = list(container)
         items[head] = _cut(items[head], tuple(rest)) if rest else PLACEHOLDER
         return items
     return PLACEHOLDER
-
-
-def _in_order(diagnostic: Diagnostic) -> tuple[int, int, str]:
-    start = diagnostic.range.start if diagnostic.range else None
-    return (start.line, start.column, diagnostic.code) if start else (0, 0, diagnostic.code)

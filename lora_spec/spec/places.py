@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Edit, Fix, Range, Rule, dotted
 from lora_spec.source.document import Document, Scalar, Style
+from lora_spec.spec.wording import yaml_text
+
+
+_MAPS = ("rank_pattern", "alpha_pattern", "trainable_token_indices", "megatron_config")
+"""Fields of `lora` whose keys are the user's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,8 @@ class Places:
     def name(self, native: DocumentPath) -> str:
         """The setting in the user's words: the last key, with the index of an item."""
         path = self.path(native)
+        if len(native) == 3 and native[1] in _MAPS:
+            return f"{path[-2]} of {path[-1]}"
         keys = [index for index, part in enumerate(path) if isinstance(part, str)]
         return dotted(path[keys[-1] :]) if keys else dotted(path)
 
@@ -61,12 +70,23 @@ class Places:
         node = self.document.node(self.path(native)) if self.document else None
         return node if isinstance(node, Scalar) and node.style is not Style.VALUE else None
 
-    def replacement(self, native: DocumentPath, text: str, *, safe: bool = True) -> tuple[Fix, ...]:
-        """A fix that writes ``text`` as the value; none where the value stands elsewhere or nowhere."""
+    def spelled(self, value: Any) -> str:
+        """``value`` as it is written in the user's format, on one line."""
+        is_json = self.document is not None and self.document.format == "json"
+        return json.dumps(value, ensure_ascii=False) if is_json else yaml_text(value)
+
+    def replacement(self, native: DocumentPath, *values: Any, safe: bool = True) -> tuple[Fix, ...]:
+        """A fix that writes ``values`` in the place of one; none where that stands elsewhere or nowhere."""
+        text = ", ".join(map(self.spelled, values))
         node = self.document.node(self.path(native)) if self.document else None
         if node is None or node.range is None or node.range != self.value(native):
             return ()
         return (Fix(f"write {text}", safe, (Edit(node.range, text),)),)
+
+    def renaming(self, native: DocumentPath, key: str) -> tuple[Fix, ...]:
+        """A fix that writes ``key`` in the place of the key that leads to ``native``."""
+        place = self.key(native)
+        return (Fix(f"rename to {key}", True, (Edit(place, self.spelled(key)),)),) if place else ()
 
 
 def at_value(

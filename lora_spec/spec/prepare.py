@@ -11,6 +11,7 @@ from lora_spec.base import StrictModel
 from lora_spec.spec.targets import Names
 
 Dtype: TypeAlias = Literal["bfloat16", "float16", "float32"]
+DtypeOrAuto: TypeAlias = Literal["bfloat16", "float16", "float32", "auto"]
 
 
 class GradientCheckpointing(StrictModel):
@@ -25,7 +26,7 @@ def _expand_checkpointing(value: Any) -> Any:
         return GradientCheckpointing() if value else None
     if isinstance(value, (dict, GradientCheckpointing)) or value is None:
         return value
-    raise PydanticCustomError("shape", "true, false, or {{use_reentrant: false}}")
+    raise PydanticCustomError("shape", "true, false, or {use_reentrant: false}")
 
 
 class Fsdp(StrictModel):
@@ -52,10 +53,10 @@ class Fsdp(StrictModel):
 class Prepare(StrictModel):
     """Steps on the model before training. `enable_input_require_grads` always runs with LoRA."""
 
-    dtype: Dtype | Literal["auto"] = "bfloat16"
+    dtype: DtypeOrAuto = "bfloat16"
     """Dtype of the frozen weights. `auto`: what a model that you pass already has; PyTorch's default, float32, for
     one that is loaded here."""
-    adapter_dtype: Dtype | Literal["auto"] = "float32"
+    adapter_dtype: DtypeOrAuto = "float32"
     """Dtype of the weights that train. `auto`: as `dtype`."""
     cast_buffers: bool = False
     """Cast buffers (rotary frequencies) to `dtype` too, as verl's `model.to(dtype)` does; it costs precision."""

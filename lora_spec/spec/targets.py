@@ -11,20 +11,24 @@ from pydantic_core import PydanticCustomError
 from lora_spec.base import StrictModel
 
 
-class Regex(StrictModel):
-    """Modules by a regular expression."""
-
-    regex: Annotated[str, Field(min_length=1), AfterValidator(lambda text: _compilable(text))]
-    """A Python regular expression that must match the whole module name (`re.fullmatch`), as PEFT matches a
-    text: `.*\\.self_attn\\.[qv]_proj`."""
-
-
 def _compilable(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
         raise PydanticCustomError("bad_regex", "{problem}", {"problem": str(error)}) from None
     return text
+
+
+Pattern: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_compilable)]
+"""A regular expression that Python can compile."""
+
+
+class Regex(StrictModel):
+    """Modules by a regular expression."""
+
+    regex: Pattern
+    """A Python regular expression that must match the whole module name (`re.fullmatch`), as PEFT matches a
+    text: `.*\\.self_attn\\.[qv]_proj`."""
 
 
 def _as_tuple(value: Any) -> Any:
@@ -59,12 +63,12 @@ AllLinear: TypeAlias = Annotated[Literal["all-linear"], BeforeValidator(_lower)]
 
 TargetModules: TypeAlias = Annotated[
     Annotated[AllLinear, Tag("<word>")] | Annotated[Names, Tag("<names>")] | Annotated[Regex, Tag("<regex>")],
-    Discriminator(_target_form, custom_error_type="shape", custom_error_message="a list of names, all-linear, or {{regex: '...'}}"),
+    Discriminator(_target_form, custom_error_type="shape", custom_error_message="a list of names, all-linear, or {regex: '...'}"),
 ]
 
 ModuleNames: TypeAlias = Annotated[
     Annotated[Names, Tag("<names>")] | Annotated[Regex, Tag("<regex>")],
-    Discriminator(_list_or_regex, custom_error_type="shape", custom_error_message="a list of names or {{regex: '...'}}"),
+    Discriminator(_list_or_regex, custom_error_type="shape", custom_error_message="a list of names or {regex: '...'}"),
 ]
 
 

@@ -40,30 +40,25 @@ def described(value: Any) -> str:
     return "a list" if isinstance(value, (list, tuple)) else f"a Python {type(value).__name__}"
 
 
-def listed(words: Sequence[str]) -> str:
-    """``a, b or c``."""
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
-
-
 _BOOLEANS = {"true": True, "yes": True, "on": True, "y": True, "1": True}
 _BOOLEANS |= {"false": False, "no": False, "off": False, "n": False, "0": False}
 
 
-def repaired(value: Any, expected: str) -> str | None:
-    """``value`` as the expected type where it says so plainly: a quoted number without quotes, `yes` as true."""
-    if expected == "true or false" and isinstance(value, (str, int)):
-        known = _BOOLEANS.get(str(value).lower())
-        return None if known is None else yaml_text(known)
+def repaired(value: Any, expected: str) -> Any:
+    """``value`` as the expected type where it says so plainly: a quoted number without quotes, `yes` as true; else
+    None."""
+    if expected.startswith("true") and isinstance(value, (str, int)):
+        return _BOOLEANS.get(str(value).lower())
     if expected in ("a number", "a whole number"):
         return _number(value, whole=expected == "a whole number")
     if expected == "text" and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return f"'{value}'"
+        return str(value)
     if expected.startswith("a list") and isinstance(value, str) and value.strip():
-        return yaml_text([part for part in re.split(r"[\s,]+", value.strip(" []")) if part])
+        return [part for part in re.split(r"[\s,]+", value.strip(" []")) if part]
     return None
 
 
-def _number(value: Any, *, whole: bool) -> str | None:
+def _number(value: Any, *, whole: bool) -> float | None:
     if isinstance(value, bool):
         return None
     try:
@@ -71,5 +66,5 @@ def _number(value: Any, *, whole: bool) -> str | None:
     except ValueError:
         return None
     if not number.is_integer():
-        return None if whole or number in (float("inf"), float("-inf")) or number != number else f"{number:g}"
-    return str(int(number))
+        return None if whole or number in (float("inf"), float("-inf")) or number != number else number
+    return int(number)

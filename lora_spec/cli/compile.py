@@ -1,0 +1,50 @@
+"""`lora-spec compile`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from lora_spec.cli.faults import print_diagnostics, read_and_judge
+from lora_spec.diagnostics import SpecError
+from lora_spec.pipeline import compile_judged
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write PEFT's arguments, or nothing but diagnostics."""
+    output = Path(arguments.output) if arguments.output else None
+    if output is not None and output.exists() and not arguments.overwrite:
+        sys.stderr.write(f"lora-spec: {output} exists; --overwrite replaces it\n")
+        return 2
+    judged = read_and_judge(arguments)
+    if judged is None:
+        return 2
+    document, examined = judged
+    print_diagnostics(document, examined.diagnostics)
+    if examined.spec is None:
+        return 1
+    try:
+        compiled = compile_judged(examined.spec, examined.diagnostics, examined.parsed.places)
+    except SpecError as error:
+        print_diagnostics(document, error.diagnostics)
+        return 1
+    return _write(compiled.text + "\n", output)
+
+
+def _write(text: str, output: Path | None) -> int:
+    """To standard output, or to a file that appears whole or not at all."""
+    if output is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        handle, temporary = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(output)
+    except OSError as error:
+        sys.stderr.write(f"lora-spec: cannot write {output}: {(error.strerror or str(error)).lower()}\n")
+        return 2
+    return 0

@@ -1,0 +1,1 @@
+"""Config formats, one file each: how one is recognised and what its keys mean natively."""

@@ -1,0 +1,85 @@
+"""The native document: its keys are the spec's, its scalars YAML 1.2's core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lora_spec.diagnostics import Diagnostic, Rule, Severity, closest
+from lora_spec.dialects.open_values import open_paths
+from lora_spec.source.document import Document, Mapping, Scalar, Style, walk
+from lora_spec.source.scalars import resolve_core, to_plain
+from lora_spec.spec.parsing import Parsed, parse_values
+from lora_spec.spec.places import Places, at_value
+from lora_spec.spec.reading_notes import reading_note
+from lora_spec.spec.root import LoraSpec
+
+NAME = "lora-spec"
+
+READ_OTHERWISE = Rule(
+    "LS016",
+    "read-otherwise",
+    Severity.INFO,
+    "This format reads YAML 1.2, as editors do. PyYAML and the trainers that use it read YAML 1.1, where some plain "
+    "words and numbers are something else. Nothing is wrong here; copying the line into such a trainer's file would be.",
+    "lora: {rank: 16, alpha: 32, kasa_config: {beta: 1e-4}}",
+    "lora: {rank: 16, alpha: 32, kasa_config: {beta: 0.0001}}",
+)
+
+RULES = (READ_OTHERWISE,)
+
+SECTIONS = tuple(LoraSpec.model_fields)
+
+
+def recognise(document: Document) -> bool:
+    """A `lora` section, a base model with another section of ours, or a modeline that names our schema."""
+    root = document.root
+    if not isinstance(root, Mapping):
+        return False
+    if any("$schema=" in comment and "lora-spec" in comment for comment in document.comments):
+        return True
+    keys = set(root.keys())
+    if isinstance(root.get("lora"), Mapping):
+        return True
+    others = {"prepare", "quantization", "train", "serve", "model_class"}
+    near = {closest(key, ("lora", *others)) for key in keys}
+    return "base_model" in keys and (len(keys) == 1 or "lora" in keys or bool(near - {None}))
+
+
+def parse(document: Document) -> Parsed:
+    """The document's own keys as a spec."""
+    root = document.root
+    values = to_plain(root, resolve_core) if isinstance(root, Mapping) else {}
+    assert isinstance(values, dict)
+    values = with_local_paths(values, document.folder)
+    places = Places(document)
+    parsed = parse_values(values, places, open_paths=frozenset(path for path in open_paths(root) if path[0] in SECTIONS), dialect=NAME, already=document.diagnostics)
+    return replace(parsed, diagnostics=(*parsed.diagnostics, *_read_otherwise(parsed)))
+
+
+def with_local_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """``values`` with relative paths taken from ``folder``, the file's: those of folders that are there (else the name
+    may be a hub id), and those of files that an init writes."""
+    values = {**values, **_joined(values, ("base_model",), folder, must_exist=True)}
+    if isinstance(lora := values.get("lora"), dict):
+        values["lora"] = {**lora, **_joined(lora, ("adapter_path",), folder, must_exist=True)}
+        if isinstance(init := lora.get("init"), dict):
+            values["lora"]["init"] = {**init, **_joined(init, ("cache_file", "covariance_file"), folder, must_exist=False)}
+    return values
+
+
+def _joined(section: dict[str, Any], keys: tuple[str, ...], folder: Path, *, must_exist: bool) -> dict[str, str]:
+    paths = {key: Path(value).expanduser() for key in keys if isinstance(value := section.get(key), str) and value}
+    return {k: str(folder / path) for k, path in paths.items() if not must_exist or (folder / path).exists()}
+
+
+def _read_otherwise(parsed: Parsed) -> Iterator[Diagnostic]:
+    document = parsed.places.document
+    assert document is not None
+    for path, node in walk(document.root) if document.root else ():
+        if not isinstance(node, Scalar) or node.style is not Style.PLAIN or not parsed.knows(path):
+            continue
+        if note := reading_note(node):
+            yield at_value(parsed.places, path, READ_OTHERWISE, note)

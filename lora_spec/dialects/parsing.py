@@ -1,0 +1,67 @@
+"""Which dialect a document is written in, and the document as a spec."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from lora_spec.diagnostics import Diagnostic, Rule, Severity, closest
+from lora_spec.dialects import native, verl
+from lora_spec.source.document import Document, Mapping, first_key_range
+from lora_spec.spec.parsing import Parsed
+from lora_spec.spec.places import Places
+
+DIALECTS: tuple[ModuleType, ...] = (verl, native)
+"""In the order in which they are asked; each has NAME, RULES, recognise and parse."""
+
+UNRECOGNISED = Rule(
+    "LS010",
+    "unrecognised-file",
+    Severity.ERROR,
+    "Nothing was checked: the keys of the file belong to no config format that is known here.",
+    "lorra: {rank: 16, alpha: 32}",
+    "base_model: tiny-qwen2\nlora: {rank: 16, alpha: 32}",
+)
+RULES = (UNRECOGNISED,)
+
+
+def dialect_named(name: str) -> ModuleType:
+    """The dialect of that name; ValueError with the names where there is none."""
+    for dialect in DIALECTS:
+        if name == dialect.NAME:
+            return dialect
+    names = ", ".join(d.NAME for d in DIALECTS)
+    raise ValueError(f"no dialect {name}: this version knows {names}")
+
+
+def recognise(document: Document) -> ModuleType | None:
+    """The first dialect that takes the document for its own, or None."""
+    return next((dialect for dialect in DIALECTS if dialect.recognise(document)), None)
+
+
+def parse(document: Document, *, dialect: str | None = None) -> Parsed:
+    """The document as a spec, read in the named dialect or the one that is recognised.
+
+    A document that could not be read, or that no dialect takes, has its diagnostics and no spec.
+    """
+    chosen = dialect_named(dialect) if dialect else recognise(document)
+    if document.root is None:
+        return Parsed(None, document.diagnostics, places=Places(document), dialect=chosen.NAME if chosen else "")
+    if chosen is None:
+        return Parsed(None, (*document.diagnostics, _unrecognised(document)), places=Places(document), dialect="")
+    parsed: Parsed = chosen.parse(document)
+    return parsed
+
+
+def _unrecognised(document: Document) -> Diagnostic:
+    keys = document.root.keys() if isinstance(document.root, Mapping) else ()
+    near = {key: meant for key in keys if (meant := closest(key, native.SECTIONS)) and meant != key}
+    hints = [f"{key} is close to {meant}" for key, meant in near.items()]
+    start = "; ".join(hints) or "a native file has base_model and lora; verl's has model.path or model.partial_pretrain"
+    return Diagnostic(
+        code=UNRECOGNISED.code,
+        name=UNRECOGNISED.name,
+        severity=UNRECOGNISED.severity,
+        message="no known config format has these keys" + (f": {', '.join(keys[:5])}" if keys else ""),
+        help=f"{start}; --dialect NAME reads it as one of {', '.join(d.NAME for d in DIALECTS)}",
+        range=first_key_range(document.root),
+    )

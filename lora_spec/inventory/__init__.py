@@ -1,0 +1,1 @@
+"""What is known of models and adapters without loading them."""

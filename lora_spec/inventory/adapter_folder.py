@@ -1,0 +1,63 @@
+"""What a saved adapter says of itself: its config and which weight files lie beside it. No tensors are read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CONFIG = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
+PICKLE = "adapter_model.bin"
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterFolder:
+    """A folder that was found. ``config`` is None where it holds no readable `adapter_config.json`; ``inner`` is then
+    the folder one level down that does, if there is one."""
+
+    path: Path
+    config: dict[str, Any] | None
+    problem: str = ""
+    has_weights: bool = False
+    has_pickle: bool = False
+    inner: Path | None = None
+
+    @property
+    def rank(self) -> int | None:
+        """The adapter's rank, where its config says one."""
+        rank = self.config.get("r") if self.config else None
+        return rank if isinstance(rank, int) else None
+
+
+def read_adapter_folder(path: str | Path) -> AdapterFolder | None:
+    """The adapter in ``path``, or None where this machine has no such folder (it may be a hub id, or the cluster's)."""
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        return None
+    config, problem = _config(folder / CONFIG)
+    return AdapterFolder(
+        path=folder,
+        config=config,
+        problem=problem,
+        has_weights=(folder / WEIGHTS).is_file(),
+        has_pickle=(folder / PICKLE).is_file(),
+        inner=None if config is not None else _inner(folder),
+    )
+
+
+def _config(path: Path) -> tuple[dict[str, Any] | None, str]:
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None, f"it has no {CONFIG}"
+    except (OSError, ValueError) as error:
+        return None, f"its {CONFIG} cannot be read ({type(error).__name__})"
+    if not isinstance(config, dict):
+        return None, f"its {CONFIG} is not a JSON object"
+    return config, ""
+
+
+def _inner(folder: Path) -> Path | None:
+    return next((config.parent for config in sorted(folder.glob(f"*/{CONFIG}"))), None)

@@ -1,0 +1,106 @@
+"""The adapter saved and loaded again is the same one."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from peft.utils import SAFETENSORS_WEIGHTS_NAME, set_peft_model_state_dict
+from safetensors.torch import load_file
+from torch import nn
+
+from lora_spec.preparation.adapter_state import active_adapter, adapter_config, iter_adapter_state
+from lora_spec.preparation.names import few
+from lora_spec.preparation.probe import devices, probe_batch, run
+from lora_spec.preparation.save import write_adapter
+from lora_spec.preparation.trainable_set import expected_trainable
+from lora_spec.preparation.untouched import seeded, sharing_frozen
+from lora_spec.preparation.values import Check
+from lora_spec.preparation.verify_gradients import CRASHES
+
+NAME = "save-load-round-trip"
+
+LIMIT = 1 << 30
+"""Bytes of adapter beyond which the round trip is not run: it keeps two copies in memory and one on the disk."""
+
+
+def check_round_trip(model: Any, expected: dict[str, nn.Parameter]) -> Check:
+    """Save a copy of the adapter, load it onto the same base, and compare every tensor and the logits.
+
+    The copy's weights are filled from a seed first: with lora_B zero, or tokens as they were, a load that does nothing
+    would look the same. Frozen weights are shared with the model, not copied, so that its size does not matter.
+    """
+    size = sum(p.numel() * p.element_size() for p in expected.values())
+    if "meta" in devices(model) or size > LIMIT:
+        return Check(NAME, None, f"not run: {size:,} bytes of adapter, more than {LIMIT:,}, or without weights")
+    with tempfile.TemporaryDirectory(prefix="lora-spec-") as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PEFT's words on this config were heard when the model was wrapped
+        first = sharing_frozen(model)
+        _fill(first)
+        saved = {name: tensor.to("cpu", copy=True).contiguous() for name, tensor in iter_adapter_state(first)}
+        write_adapter(Path(folder), adapter_config(first), saved)
+        second = _loaded(model, Path(folder))
+    different = _different(saved, dict(iter_adapter_state(second)))
+    if different:
+        return Check(NAME, passed=False, detail=f"not the same after loading: {few(different)}")
+    return _compare_logits(first, second, len(saved))
+
+
+def _fill(model: Any) -> None:
+    with torch.no_grad():
+        for index, parameter in enumerate(expected_trainable(model).values()):
+            parameter.add_(seeded(index, parameter, 0.02))
+
+
+def _loaded(model: Any, folder: Path) -> Any:
+    """What the folder holds, on the base under ``model`` as it is now.
+
+    PiSSA, OLoRA and their like changed the base when they began, and so did layer_replication: neither is done again.
+    Dtypes are the model's before the weights are read, or reading would round them.
+    """
+    adapter = active_adapter(model)
+    config = LoraConfig.from_pretrained(str(folder))
+    config.init_lora_weights, config.layer_replication, config.inference_mode = True, None, False
+    base = sharing_frozen(model).unload()
+    loaded = get_peft_model(base, config, adapter_name=adapter)
+    dtypes = {name: parameter.dtype for name, parameter in model.named_parameters()}
+    for name, parameter in loaded.named_parameters():
+        if parameter.requires_grad and name in dtypes:
+            parameter.data = parameter.data.to(dtypes[name])
+    set_peft_model_state_dict(loaded, load_file(folder / SAFETENSORS_WEIGHTS_NAME), adapter_name=adapter)
+    modes = {name: module.training for name, module in model.named_modules()}
+    for name, module in loaded.named_modules():  # one by one: PEFT's own wrappers are in train mode in any case
+        module.training = modes.get(name, module.training)
+    return loaded
+
+
+def _different(saved: dict[str, torch.Tensor], loaded: dict[str, torch.Tensor]) -> list[str]:
+    names = [name for name in saved.keys() | loaded.keys() if name not in saved or name not in loaded]
+    common = saved.keys() & loaded.keys()
+    unequal = [n for n in common if saved[n].dtype != loaded[n].dtype or not torch.equal(saved[n], loaded[n].cpu())]
+    return sorted(names + unequal)
+
+
+def _compare_logits(first: Any, second: Any, count: int) -> Check:
+    batch = probe_batch(first)
+    if batch is None:
+        return Check(NAME, passed=True, detail=f"{count} tensors the same; no batch can be made to compare logits")
+    try:
+        one, two = _logits(first, batch), _logits(second, batch)
+    except CRASHES as error:
+        reason = f"the forward pass fails, so no logits to compare ({type(error).__name__})"
+        return Check(NAME, None, f"{count} tensors the same; {reason}")
+    if torch.equal(one, two):
+        return Check(NAME, passed=True, detail=f"{count} tensors the same, and the same logits")
+    worst = float((one.float() - two.float()).abs().max())
+    return Check(NAME, passed=False, detail=f"{count} tensors the same, but the logits differ by up to {worst:g}")
+
+
+def _logits(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)  # dropout draws the same
+        return run(model, batch).detach()

@@ -1,0 +1,49 @@
+"""What a rule is to the pipeline: its records, what it needs to know, and the function that looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule
+from lora_spec.spec.lora import Lora
+from lora_spec.spec.parsing import Parsed
+from lora_spec.spec.root import LoraSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """Something that could not be judged, and why; ``path`` is the native path that it is about."""
+
+    path: DocumentPath
+    what: str
+
+
+Finding: TypeAlias = Diagnostic | Unchecked
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A rule, or a few that one look decides.
+
+    It is skipped where something it ``needs`` (native paths) is faulty, and counted as unchecked where that is left
+    open.
+    """
+
+    rules: tuple[Rule, ...]
+    needs: tuple[DocumentPath, ...]
+    inspect: Callable[[Parsed], Iterator[Finding]]
+
+
+def drafted(parsed: Parsed) -> LoraSpec:
+    """The draft that a rule runs on; rules run only where there is one."""
+    assert parsed.draft is not None
+    return parsed.draft
+
+
+def new_adapter(parsed: Parsed) -> Lora | None:
+    """The `lora` section where it describes a new adapter that is on, else None."""
+    lora = drafted(parsed).lora
+    off = lora is None or lora.adapter_path is not None or (lora.rank == 0 and parsed.knows(("lora", "rank")))
+    return None if off else lora

@@ -1,0 +1,190 @@
+"""Which settings forbid or need each other, as JSON Schema: `combinations` for editors.
+
+Each is an ``if`` on values and a ``then`` that only null satisfies, with our own words: editors show them at the value,
+and null stays as good as absent. ``dependencies`` and ``not`` cannot do both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lora_spec.spec.combinations import ADAPTER_FIELDS, VARIANTS
+from lora_spec.spec.inits import KINDS
+from lora_spec.spec.lora import Lora
+from lora_spec.spec.schema_forms import ALL_LINEAR, Schema, init_is
+
+NULL: Schema = {"type": "null"}
+SET: Schema = {"not": NULL}
+TRUE: Schema = {"const": True}
+FILLED: Schema = {"type": "array", "minItems": 1}
+ODD: Schema = {"type": "integer", "not": {"multipleOf": 2}}
+
+
+def conditions() -> list[Schema]:
+    """The conditions of the `lora` section, in the order of ``combinations.CONSTRAINTS``."""
+    return [
+        _adapter_path_excludes(),
+        *_new_adapter_is_complete(),
+        *_layers_need_names(),
+        _layers_pattern_needs_layers(),
+        *_lora_bias_is_plain(),
+        *_one_variant(),
+        *_parameters_are_plain(),
+        _something_is_targeted(),
+        *_orthogonal_rank_is_even(),
+        _megatron_has_no_dora(),
+    ]
+
+
+def _refused(field: str, message: str, given: dict[str, Schema], other: dict[str, Schema] | None = None) -> Schema:
+    """No value but null for ``field`` when the settings in ``given`` are there and as they say, and so are those in
+    ``other`` where they are there.
+    """
+    return {
+        "if": {"required": list(given), "properties": {**given, **(other or {})}},
+        "then": {"properties": {field: {"type": "null", "errorMessage": message}}},
+    }
+
+
+def _adapter_path_excludes() -> Schema:
+    others = [name for name in Lora.model_fields if name not in ADAPTER_FIELDS]
+    return {
+        "if": {"required": ["adapter_path"], "properties": {"adapter_path": {"type": "string"}}},
+        "then": {"properties": {name: _default_only(name) for name in others}},
+    }
+
+
+def _default_only(name: str) -> Schema:
+    """The default in its forms, or null: a dumped spec can be read again."""
+    message = f"{name} cannot be set together with adapter_path: the adapter brings its own"
+    default: Any = Lora.model_fields[name].get_default(call_default_factory=True)
+    if default is None:
+        return {"type": "null", "errorMessage": message}
+    same = [True, "default", {"kind": "default"}] if name == "init" else [default]
+    return {"if": {"not": {"enum": [*same, None]}}, "then": {"type": "null", "errorMessage": message}}
+
+
+def _new_adapter_is_complete() -> list[Schema]:
+    both = (
+        "rank and alpha are missing: add them, such as rank: 16 and alpha: 32, or adapter_path to continue an adapter"
+    )
+    rank = "rank is missing: add rank, such as 16 (0 turns LoRA off), or adapter_path to continue an adapter"
+    alpha = "alpha is missing: the adapter's scale is alpha / rank; twice the rank is usual"
+    return [
+        _needed(both, {"rank": "integer", "alpha": "number"}, {"rank": NULL, "alpha": NULL}),
+        _needed(rank, {"rank": "integer"}, {"rank": NULL}, {"alpha": SET}),
+        _needed(alpha, {"alpha": "number"}, {"alpha": NULL}, {"rank": {"not": {"enum": [0, None]}}}),
+    ]
+
+
+def _needed(
+    message: str, fields: dict[str, str], unset: dict[str, Schema], given: dict[str, Schema] | None = None
+) -> Schema:
+    """Without an adapter path, ``fields`` with their types must be there, when others are unset or given.
+
+    It is not asked while a key is unknown, which may be the missing one misspelt.
+    """
+    given = given or {}
+    return {
+        "if": {
+            "required": list(given),
+            "properties": {"adapter_path": NULL, **unset, **given},
+            "propertyNames": {"enum": list(Lora.model_fields)},
+        },
+        "then": {
+            "required": list(fields),
+            "properties": {field: {"type": form, "errorMessage": message} for field, form in fields.items()},
+            "errorMessage": message,
+        },
+    }
+
+
+def _layers_need_names() -> list[Schema]:
+    forms = {"all-linear": {"type": "string", "pattern": ALL_LINEAR}, "a regex": {"type": "object"}}
+    return [
+        _refused(field, f"{field} cannot be used with {form} in target_modules", {"target_modules": test})
+        for form, test in forms.items()
+        for field in ("layers_to_transform", "layers_pattern")
+    ]
+
+
+def _layers_pattern_needs_layers() -> Schema:
+    message = "layers_pattern needs layers_to_transform: it only says where the layer index stands"
+    pattern = {"anyOf": [{"type": "string"}, FILLED]}
+    return _refused("layers_pattern", message, {"layers_pattern": pattern}, {"layers_to_transform": NULL})
+
+
+def _lora_bias_is_plain() -> list[Schema]:
+    others = init_is(*(kind for kind in KINDS if kind not in ("default", "random")))
+    return [
+        _refused(
+            "lora_bias",
+            "lora_bias does not work with this init: remove one of the two",
+            {"lora_bias": TRUE, "init": others},
+        ),
+        _refused("lora_bias", "lora_bias does not work with use_dora", {"lora_bias": TRUE, "use_dora": TRUE}),
+    ]
+
+
+CHOSEN: dict[str, Schema] = {
+    **{name: {"type": "object"} for name in VARIANTS},
+    "use_dora": TRUE,
+    "alora_invocation_tokens": FILLED,
+    "init": init_is("mica"),
+}
+"""When a variant is chosen, in the order of ``VARIANTS``."""
+
+
+def _one_variant() -> list[Schema]:
+    """Each chosen variant but the first is refused, and told beside the first."""
+    names = list(CHOSEN)
+    pairs = [(names[:first], names[first], later) for first in range(len(names)) for later in names[first + 1 :]]
+    return [_variant_beside(first, later, before) for before, first, later in pairs]
+
+
+def _variant_beside(first: str, later: str, before: list[str]) -> Schema:
+    message = f"{_called(later)} does not work with {first}: PEFT makes a layer one variant of LoRA only"
+    unchosen = {name: {"not": CHOSEN[name]} for name in before}
+    return _refused(later, message, {later: CHOSEN[later], first: CHOSEN[first]}, unchosen)
+
+
+def _called(field: str) -> str:
+    return "init: mica" if field == "init" else field
+
+
+def _parameters_are_plain() -> list[Schema]:
+    excluded = {
+        "dropout": {"type": "number", "exclusiveMinimum": 0},
+        "lora_bias": TRUE,
+        "fan_in_fan_out": TRUE,
+        **CHOSEN,
+    }
+    why = "does not work with target_parameters: PEFT adapts parameters with plain LoRA only"
+    return [
+        _refused(field, f"{_called(field)} {why}", {"target_parameters": FILLED, field: test})
+        for field, test in excluded.items()
+    ]
+
+
+def _something_is_targeted() -> Schema:
+    empty = {"type": "array", "maxItems": 0}
+    message = "target_modules is empty, so no module gets an adapter; without the key PEFT takes its default"
+    return _refused("target_modules", message, {"target_modules": empty}, {"target_parameters": {"not": FILLED}})
+
+
+def _orthogonal_rank_is_even() -> list[Schema]:
+    orthogonal = init_is("orthogonal")
+    even = {"if": ODD, "then": {"type": "null", "errorMessage": "init: orthogonal needs even ranks"}}
+    return [
+        _refused("rank", "init: orthogonal needs an even rank", {"init": orthogonal, "rank": ODD}),
+        {
+            "if": {"required": ["init"], "properties": {"init": orthogonal}},
+            "then": {"properties": {"rank_pattern": {"additionalProperties": even}}},
+        },
+    ]
+
+
+def _megatron_has_no_dora() -> Schema:
+    settings = {"type": "object", "minProperties": 1}
+    message = "use_dora does not work with megatron_config"
+    return _refused("use_dora", message, {"use_dora": TRUE, "megatron_config": settings})
