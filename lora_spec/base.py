@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 class StrictModel(BaseModel):
     """A frozen value that refuses unknown keys and does not coerce types; null is as good as absent for a known key."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

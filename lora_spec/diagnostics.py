@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 DocumentPath: TypeAlias = tuple[str | int, ...]
 """Keys and list indices from the root of a document to a value."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(NamedTuple):
     """A place in a text. Lines and columns count from 1, columns in characters."""
 
     line: int
     column: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Range:
+class Range(NamedTuple):
     """From ``start`` up to, not including, ``end``."""
 
     start: Position
@@ -36,16 +33,14 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """Replace the text of ``range`` by ``text``."""
 
     range: Range
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """A remedy as edits; ``safe`` when it cannot change what was meant."""
 
     description: str
@@ -53,8 +48,7 @@ class Fix:
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A kind of fault: its code, what it is called, how bad it is, why it matters, and both sides of an example."""
 
     code: str
@@ -106,6 +100,8 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
 
     Case, dashes and camel case do not count as differences.
     """
+    import difflib  # start-up time: most documents have no misspelling
+
     by_form = {_plain(candidate): candidate for candidate in candidates}
     near = difflib.get_close_matches(_plain(word), by_form, n=1, cutoff=0.65)
     return by_form[near[0]] if near else None

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lora_spec.diagnostics import Diagnostic, Severity, SpecError, in_order
 from lora_spec.dialects import parsing, verl
-from lora_spec.dialects.peft_config import is_peft_config, parse_peft_config
 from lora_spec.inventory.live import module_names
-from lora_spec.rules.catalogue import INSPECTIONS, NOT_CHECKED
 from lora_spec.rules.inspection import Finding, Inspection, Unchecked
-from lora_spec.rules.compiling import refusals
+from lora_spec.rules.inspections import INSPECTIONS, NOT_CHECKED
 from lora_spec.rules.targets import inspect_targets
 from lora_spec.source.document import Document
 from lora_spec.source.reading import read_path, read_text, read_value
 from lora_spec.spec.parsing import Parsed
-from lora_spec.spec.peft_arguments import peft_arguments
 from lora_spec.spec.places import Places
 from lora_spec.spec.root import LoraSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(NamedTuple):
     """A document with all that is said of it; ``unchecked`` names what could not be judged."""
 
     parsed: Parsed
     diagnostics: tuple[Diagnostic, ...]
-    unchecked: tuple[Unchecked, ...] = field(default=())
+    unchecked: tuple[Unchecked, ...] = ()
 
     @property
     def spec(self) -> LoraSpec | None:
@@ -128,13 +123,14 @@ def check(
     modules = module_names(model) if hasattr(model, "named_modules") else None
     if isinstance(target, LoraSpec):
         return judge(Parsed(target, (), draft=target), modules=modules).diagnostics
+    from lora_spec.dialects.peft_config import is_peft_config, parse_peft_config  # start-up time: no file needs it
+
     if is_peft_config(target):
         return judge(parse_peft_config(target), modules=modules).diagnostics
     return judge(parse(_document(target)), modules=modules).diagnostics
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(NamedTuple):
     """What a spec became: builtin values, and the same as text."""
 
     data: dict[str, Any]
@@ -164,6 +160,11 @@ def compile(  # noqa: A001 - the public name of the step, always used through th
 
 def compile_judged(spec: LoraSpec, found: tuple[Diagnostic, ...], places: Places | None = None) -> Compiled:
     """``compile`` after the rules have spoken; ``places`` puts its own faults into the user's file."""
+    import json  # start-up time: checking needs none of these
+
+    from lora_spec.rules.compiling import refusals
+    from lora_spec.spec.peft_arguments import peft_arguments
+
     faults = [d for d in found if d.is_error] or list(refusals(spec, places or Places()))
     if faults:
         raise SpecError(faults)

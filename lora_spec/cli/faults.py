@@ -21,7 +21,8 @@ from lora_spec.spec.places import at_value
 
 def read_and_judge(arguments: argparse.Namespace) -> tuple[Document, Examined] | None:
     """The file of ``arguments`` and what is said of it; None, with the reason on standard error, where it cannot be
-    opened or read in the named dialect."""
+    opened or read in the named dialect.
+    """
     try:
         if arguments.dialect is not None:
             dialect_named(arguments.dialect)
@@ -40,7 +41,7 @@ def _closed(examined: Examined) -> Examined:
     opened = [u for u in examined.unchecked if examined.parsed.is_open(u.path)]
     if not opened or examined.parsed.spec is not None:
         return examined
-    return replace(examined, diagnostics=(*examined.diagnostics, *(_left_open(u, examined) for u in opened)))
+    return examined._replace(diagnostics=(*examined.diagnostics, *(_left_open(u, examined) for u in opened)))
 
 
 def _left_open(unchecked: Unchecked, examined: Examined) -> Diagnostic:

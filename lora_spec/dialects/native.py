@@ -61,7 +61,8 @@ def parse(document: Document) -> Parsed:
 
 def with_local_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     """``values`` with relative paths taken from ``folder``, the file's: those of folders that are there (else the name
-    may be a hub id), and those of files that an init writes."""
+    may be a hub id), and those of files that an init writes.
+    """
     values = {**values, **_joined(values, ("base_model",), folder, must_exist=True)}
     if isinstance(lora := values.get("lora"), dict):
         values["lora"] = {**lora, **_joined(lora, ("adapter_path",), folder, must_exist=True)}

@@ -7,8 +7,7 @@ Read from verl's `trainer/fsdp_sft_trainer.py` (the trainer with `model.partial_
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Fix, Rule, Severity, closest, dotted
 from lora_spec.dialects.open_values import open_paths
@@ -91,8 +90,7 @@ def _lora_like(keys: set[str]) -> set[str]:
     return {key for key in keys if key in KEYS or key == "lora" or (closest(key, KEYS) and key.startswith("lora"))}
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(NamedTuple):
     """The `model` section of a document: its path, its values, and how the base model is called there."""
 
     path: DocumentPath
@@ -245,7 +243,8 @@ def traps(parsed: Parsed) -> Iterator[Diagnostic]:
 
 def _adapter_rank(section: _Section, parsed: Parsed) -> Iterator[Diagnostic]:
     """The rank beside an adapter path: ignored by the legacy trainer, needed by the engine, and equal to the
-    adapter's where it is given."""
+    adapter's where it is given.
+    """
     rank, at = section.get("lora_rank"), ("lora", "adapter_path")
     adapter = read_adapter_folder(str(section.get("lora_adapter_path")))
     theirs = adapter.rank if adapter else None

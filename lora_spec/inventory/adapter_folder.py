@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
 PICKLE = "adapter_model.bin"
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterFolder:
+class AdapterFolder(NamedTuple):
     """A folder that was found. ``config`` is None where it holds no readable `adapter_config.json`; ``inner`` is then
     the folder one level down that does, if there is one."""
 

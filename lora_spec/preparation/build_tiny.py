@@ -5,13 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 
 from lora_spec.preparation.build import instantiate, load_config, random_model
 from lora_spec.preparation.names import few
 from lora_spec.preparation.tiny import CannotShrink, shrink_config
 from lora_spec.spec.root import LoraSpec
 
-MOST = 50_000_000
+REFUSALS = (
+    ValueError,
+    TypeError,
+    RuntimeError,
+    AttributeError,
+    KeyError,
+    IndexError,
+    ZeroDivisionError,
+    StrictDataclassError,
+)
+"""What a transformers model class raises for a config that it cannot be built from."""
+
+MOST = 100_000_000
 """Parameters that a rehearsal may have; more means that a width of the architecture is not known here."""
 
 
@@ -42,6 +55,6 @@ def _skeleton(config: Any, spec: LoraSpec) -> Any:
     try:
         with torch.device("meta"):
             return instantiate(config, spec)
-    except (ValueError, TypeError, RuntimeError, AttributeError, KeyError, IndexError, ZeroDivisionError) as error:
+    except REFUSALS as error:
         words = " ".join(str(error).split())
         raise CannotShrink(f"cannot build a small {config.model_type}: {type(error).__name__}: {words}") from error

@@ -6,6 +6,8 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from huggingface_hub.errors import StrictDataclassError
+
 from lora_spec.preparation.widths import Widths, widths_for
 from lora_spec.spec.root import LoraSpec
 
@@ -22,7 +24,7 @@ def shrink_config(config: Any, spec: LoraSpec) -> tuple[Any, list[str]]:
     smaller than the rank. A size is never raised.
 
     Raises:
-        CannotShrink: an adapter is continued; its tensors have the full size.
+        CannotShrink: transformers refuses the small sizes, or an adapter is continued; its tensors have the full size.
     """
     if spec.lora is not None and spec.lora.adapter_path is not None:
         raise CannotShrink(
@@ -34,9 +36,13 @@ def shrink_config(config: Any, spec: LoraSpec) -> tuple[Any, list[str]]:
         del small.quantization_config  # the rehearsal's weights are made up, so they are not stored in a special form
         changes.append("quantization_config dropped")
     widths = widths_for(spec)
-    for path, part in _parts(small):
-        changes += [f"{path}{change}" for change in _shrink(part, widths)]
-    _settle_between_parts(small)
+    try:
+        for path, part in _parts(small):
+            changes += [f"{path}{change}" for change in _shrink(part, widths)]
+        _settle_between_parts(small)
+    except (AttributeError, TypeError, ValueError, StrictDataclassError) as error:
+        words = " ".join(str(error).split())
+        raise CannotShrink(f"transformers refuses a small {config.model_type}: {words}") from error
     return small, changes
 
 

@@ -62,12 +62,27 @@ def seeded(seed: int, like: torch.Tensor, scale: float) -> torch.Tensor:
 def sharing_frozen(model: Any) -> Any:
     """A copy whose frozen weights are the original's memory; what trains and the buffers are copied."""
     memo: dict[int, Any] = {}
+    storages: dict[int, torch.UntypedStorage] = {}
     for parameter in model.parameters():
-        if not parameter.requires_grad:
-            plain = type(parameter) is nn.Parameter
-            memo[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=False) if plain else parameter
+        if type(parameter) is not nn.Parameter:
+            memo[id(parameter)] = parameter  # quantised: never trains
+        elif parameter.requires_grad:
+            memo[id(parameter)] = _copied(parameter, storages)
+        else:
+            memo[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=False)
     for module in model.modules():
         # with ensure_weight_tying a LoRA layer keeps the views that it began with (PEFT 0.21.2), and views have no copy
         for view in (getattr(module, "kwargs", None) or {}).get("tied_adapter", {}).values():
             memo[id(view)] = view.detach()
     return copy.deepcopy(model, memo)
+
+
+def _copied(parameter: nn.Parameter, storages: dict[int, torch.UntypedStorage]) -> nn.Parameter:
+    """A copy that shares memory with the copies of those that ``parameter`` shares memory with."""
+    original = parameter.untyped_storage()
+    storage = storages.get(original.data_ptr())
+    if storage is None:
+        storage = storages[original.data_ptr()] = original.clone()
+    empty = torch.empty(0, dtype=parameter.dtype, device=parameter.device)
+    view = empty.set_(storage, parameter.storage_offset(), parameter.shape, parameter.stride())
+    return nn.Parameter(view)

@@ -18,7 +18,7 @@ DECOMPOSING = ("pissa", "olora", "orthogonal", "mica", "corda", "loftq", "lora_g
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads", "decoder_attention_heads")
 KEY_VALUE_HEADS = ("num_key_value_heads", "num_kv_heads", "kv_n_heads", "num_global_key_value_heads")
 HEAD_DIMS = ("head_dim", "attention_head_dim", "global_head_dim", "d_kv", "kv_channels", "swa_head_dim")
-HIDDEN = ("hidden_size", "n_embd", "d_model", "word_embed_proj_dim", "lru_width", "attention_hidden_size")
+HIDDEN = ("hidden_size", "n_embd", "d_model", "d_model_size", "embed_dim", "word_embed_proj_dim", "lru_width")
 FEED_FORWARD = (
     "intermediate_size",
     "intermediate_size_mlp",
@@ -28,6 +28,7 @@ FEED_FORWARD = (
     "decoder_ffn_dim",
     "ffn_hidden_size",
     "d_ff",
+    "dff",
 )
 EXPERT_FEED_FORWARD = (
     "moe_intermediate_size",
@@ -52,13 +53,13 @@ class Widths:
 
     def changes(self, config: Any) -> Changes:
         """What to set on ``config``: only what it has, and only where that makes it smaller."""
-        wanted = dict(self._simple(config)) | self._attention(config) | self._mamba(config) | self._linear(config)
         present = vars(config)  # its own fields: what a class derives from them follows by itself
+        wanted = dict(self._simple(present)) | self._attention(present) | self._mamba(present) | self._linear(present)
         smaller = {name: value for name, value in wanted.items() if _is_smaller(value, present.get(name))}
-        head = smaller.get("head_dim", getattr(config, "head_dim", None))
-        return smaller | self._tokens(config) | _rotary(config, head)
+        head = smaller.get("head_dim", present.get("head_dim"))
+        return smaller | self._tokens(present) | _rotary(present, head)
 
-    def _simple(self, config: Any) -> Iterator[tuple[str, Any]]:
+    def _simple(self, present: Changes) -> Iterator[tuple[str, Any]]:
         sizes = {
             HIDDEN: 64 * self.unit,
             FEED_FORWARD: 128 * self.unit,
@@ -78,23 +79,25 @@ class Widths:
         }
         for names, size in sizes.items():
             for name in names:
-                yield name, _like(getattr(config, name, None), size)
+                yield name, _like(present.get(name), size)
 
-    def _attention(self, config: Any) -> Changes:
-        heads = _first(config, HEADS)
-        groups = {name: self._key_value_heads(getattr(config, name, None), heads) for name in KEY_VALUE_HEADS}
+    def _attention(self, present: Changes) -> Changes:
+        heads, hidden = _first(present, HEADS), _first(present, HIDDEN)
+        groups = {name: self._key_value_heads(present.get(name), heads) for name in KEY_VALUE_HEADS}
+        divides = heads is not None and heads * (_first(present, HEAD_DIMS) or 0) == hidden
         # deepseek's head_dim is the rotary part alone
-        head_dim = (16 if hasattr(config, "qk_rope_head_dim") else 32) * self.unit
-        return dict.fromkeys(HEADS, 4) | groups | dict.fromkeys(HEAD_DIMS, head_dim)
+        head_dim = (16 if divides or "qk_rope_head_dim" in present else 32) * self.unit
+        sizes = dict.fromkeys(HEAD_DIMS, head_dim) | {"rotary_dim": 16 * self.unit}
+        return dict.fromkeys(HEADS, 4) | groups | sizes
 
     def _key_value_heads(self, present: Any, heads: int | None) -> Any:
         if not isinstance(present, int) or present in (1, heads):
             return 4
         return 2
 
-    def _mamba(self, config: Any) -> Changes:
+    def _mamba(self, present: Changes) -> Changes:
         """Heads times their size is ``expand`` times the hidden size."""
-        inner = int(_first(config, ("expand", "mamba_expand")) or 2) * 64 * self.unit
+        inner = int(_first(present, ("expand", "mamba_expand")) or 2) * 64 * self.unit
         changes: Changes = {
             "mamba_num_heads": 8,
             "mamba_n_heads": 8,
@@ -102,12 +105,12 @@ class Widths:
             "mamba_d_head": inner // 8,
             "mamba_d_ssm": inner,
         }
-        if config.model_type in ("mamba", "falcon_mamba", "mamba2"):
+        if "state_size" in present:  # mamba, mamba2, falcon_mamba: nothing but the mixer has heads
             changes |= {"intermediate_size": inner, "num_heads": 8, "head_dim": inner // 8}
         return changes
 
-    def _linear(self, config: Any) -> Changes:
-        keys, values = getattr(config, "linear_num_key_heads", 1), getattr(config, "linear_num_value_heads", 1)
+    def _linear(self, present: Changes) -> Changes:
+        keys, values = present.get("linear_num_key_heads", 1), present.get("linear_num_value_heads", 1)
         return {
             "linear_num_key_heads": 2,
             "linear_num_value_heads": 2 * min(2, values // keys),
@@ -115,11 +118,11 @@ class Widths:
             "linear_value_head_dim": 16 * self.unit,
         }
 
-    def _tokens(self, config: Any) -> Changes:
+    def _tokens(self, present: Changes) -> Changes:
         """Token ids beyond the small vocabulary move to its end, each to a place of its own."""
         changes: Changes = {}
         taken: dict[int, int] = {}
-        for name, value in vars(config).items():
+        for name, value in present.items():
             if not name.endswith(("token_id", "token_index", "token_ids")):
                 continue
             moved = [self._moved(v, taken) for v in value] if isinstance(value, list) else self._moved(value, taken)
@@ -150,11 +153,11 @@ def _highest_token(lora: Lora) -> int:
     return max((int(token) for tokens in lists for token in tokens), default=0)
 
 
-def _rotary(config: Any, head_dim: Any) -> Changes:
-    parameters = getattr(config, "rope_parameters", None)
+def _rotary(present: Changes, head_dim: Any) -> Changes:
+    parameters = present.get("rope_parameters")
     if not isinstance(parameters, dict):
         return {}
-    size = head_dim or 64 // 4
+    size = head_dim or 64 // 4  # hidden size by heads
     fitted = {k: _fit_rotary(v, size) if isinstance(v, dict) else v for k, v in _fit_rotary(parameters, size).items()}
     return {"rope_parameters": fitted} if fitted != parameters else {}
 
@@ -170,8 +173,8 @@ def _fit_rotary(parameters: Changes, head_dim: int) -> Changes:
     return {**parameters, **fitted}
 
 
-def _first(config: Any, names: tuple[str, ...]) -> int | None:
-    return next((v for name in names if isinstance(v := getattr(config, name, None), int)), None)
+def _first(present: Changes, names: tuple[str, ...]) -> int | None:
+    return next((v for name in names if isinstance(v := present.get(name), int)), None)
 
 
 def _like(present: Any, size: int) -> Any:

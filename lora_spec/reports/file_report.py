@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lora_spec.diagnostics import Diagnostic, Severity
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
+class FileReport(NamedTuple):
     """A file, the dialect it was read in, and what is said of it. ``text`` is the file's, for showing lines."""
 
     path: str
@@ -20,8 +19,7 @@ class FileReport:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """All files of a run; ``skipped`` counts files of a folder that are no config that is known."""
 
     files: tuple[FileReport, ...]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
-from lora_spec.diagnostics import Diagnostic, Severity
+from lora_spec.diagnostics import Diagnostic, Range, Severity
 from lora_spec.reports.file_report import Report
 
 SCHEMA_VERSION = 1
@@ -40,15 +39,19 @@ def diagnostics_as_json(diagnostics: tuple[Diagnostic, ...]) -> list[dict[str, A
             "message": d.message,
             "help": d.help,
             "document_path": list(d.document_path),
-            "range": asdict(d.range) if d.range else None,
+            "range": _range(d.range),
             "fixes": [
                 {
                     "description": fix.description,
                     "safe": fix.safe,
-                    "edits": [{"range": asdict(edit.range), "text": edit.text} for edit in fix.edits],
+                    "edits": [{"range": _range(edit.range), "text": edit.text} for edit in fix.edits],
                 }
                 for fix in d.fixes
             ],
         }
         for d in diagnostics
     ]
+
+
+def _range(place: Range | None) -> dict[str, Any] | None:
+    return None if place is None else {"start": place.start._asdict(), "end": place.end._asdict()}

@@ -1,33 +1,13 @@
-"""Every rule there is: the tuple of what is inspected, and the tuple of all records for `rules` and `explain`."""
+"""The record of every rule there is, by code: for `rules`, `explain` and the selection of codes."""
 
 from __future__ import annotations
 
-from lora_spec.diagnostics import Rule, Severity
+from lora_spec.diagnostics import Rule
 from lora_spec.dialects import native, parsing, verl
-from lora_spec.rules import adapters, compiling, effects, launch, names, preparation, regexes, serving, targets, training
-from lora_spec.rules.inspection import Inspection
+from lora_spec.rules import compiling, effects, launch, names, preparation, regexes, serving, targets, training
+from lora_spec.rules.inspections import NOT_CHECKED
 from lora_spec.source import faults as source_faults
 from lora_spec.spec import faults as spec_faults
-
-NOT_CHECKED = Rule(
-    "LS017",
-    "not-checked",
-    Severity.INFO,
-    "Silence would read as if all had been checked. The structure of the model was not known, a value is left open "
-    "(such as ${RANK}), or a path is not on this machine.",
-    "lora: {rank: '${RANK}', alpha: 32}",
-    "base_model: tiny-qwen2",
-)
-
-INSPECTIONS: tuple[Inspection, ...] = (
-    *names.INSPECTIONS,
-    *regexes.INSPECTIONS,
-    *effects.INSPECTIONS,
-    *training.INSPECTIONS,
-    *adapters.INSPECTIONS,
-    *launch.INSPECTIONS,
-    *serving.INSPECTIONS,
-)
 
 ALL_RULES: tuple[Rule, ...] = tuple(
     sorted(

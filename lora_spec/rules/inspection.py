@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule
 from lora_spec.spec.lora import Lora
@@ -12,8 +11,7 @@ from lora_spec.spec.parsing import Parsed
 from lora_spec.spec.root import LoraSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Unchecked:
+class Unchecked(NamedTuple):
     """Something that could not be judged, and why; ``path`` is the native path that it is about."""
 
     path: DocumentPath
@@ -23,8 +21,7 @@ class Unchecked:
 Finding: TypeAlias = Diagnostic | Unchecked
 
 
-@dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(NamedTuple):
     """A rule, or a few that one look decides.
 
     It is skipped where something it ``needs`` (native paths) is faulty, and counted as unchecked where that is left

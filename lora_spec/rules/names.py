@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
 from lora_spec.rules.inspection import Finding, Inspection, new_adapter
@@ -97,8 +97,7 @@ LISTS = ("target_modules", "exclude_modules", "modules_to_save", "target_paramet
 """The fields of `lora` that can be lists of names."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A name at its place in one of the lists."""
 
     path: DocumentPath

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Range
 
@@ -25,8 +25,7 @@ class Style(StrEnum):
     VALUE = "value"
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A leaf.
 
     ``text`` is what it says without quotes and escapes; ``raw`` the characters in the file, without anchor and tag;
@@ -42,8 +41,7 @@ class Scalar:
     value: bool | float | str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One ``key: value`` of a mapping. ``alias`` names the anchor when the value was written as ``*alias``."""
 
     key: Scalar
@@ -77,8 +75,7 @@ class Mapping:
         return tuple(entry.key.text for entry in self.entries)
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(NamedTuple):
     """Items in order. ``flow`` when written in brackets (JSON always is)."""
 
     items: tuple[Node, ...]

@@ -7,16 +7,13 @@ import select
 import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from lora_spec.diagnostics import Diagnostic
 from lora_spec.source.decoding import check_text, decode, too_large
 from lora_spec.source.document import Document, Mapping, Node, Scalar, first_key_range
 from lora_spec.source.faults import NOT_A_MAPPING, UnreadableError, fault
-from lora_spec.source.json_reader import read_json
 from lora_spec.source.limits import MAX_BYTES
-from lora_spec.source.python_values import read_python
-from lora_spec.source.yaml_errors import missing_space
-from lora_spec.source.yaml_reader import leading_comments, read_yaml
 
 _YAML_SUFFIXES = (".yaml", ".yml")
 _PIPE_WAIT_SECONDS = 10.0
@@ -63,6 +60,8 @@ def read_value(value: object) -> Document:
 
     OmegaConf's interpolations are resolved where they can be. What a file could not hold is a diagnostic.
     """
+    from lora_spec.source.python_values import read_python
+
     root, diagnostics = read_python(value)
     return _finished(Document(root, format="value", diagnostics=tuple(diagnostics)))
 
@@ -70,10 +69,25 @@ def read_value(value: object) -> Document:
 def _document(text: str, name: str | None, folder: Path) -> Document:
     suffix = Path(name or "").suffix.lower()
     is_json = suffix == ".json" or (suffix not in _YAML_SUFFIXES and _looks_like_json(text))
-    root, diagnostics = read_json(text) if is_json else read_yaml(text)
+    read = _read_as_json if is_json else _read_as_yaml
+    root, diagnostics, comments = read(text)
     in_order = tuple(sorted(diagnostics, key=_place))
-    comments = () if is_json else leading_comments(text)
     return _finished(Document(root, name, folder, text, "json" if is_json else "yaml", in_order, comments))
+
+
+_Read: TypeAlias = tuple[Node | None, list[Diagnostic], tuple[str, ...]]
+
+
+def _read_as_json(text: str) -> _Read:
+    from lora_spec.source.json_reader import read_json  # each reader is imported when its format comes: start-up time
+
+    return (*read_json(text), ())
+
+
+def _read_as_yaml(text: str) -> _Read:
+    from lora_spec.source.yaml_reader import leading_comments, read_yaml
+
+    return (*read_yaml(text), leading_comments(text))
 
 
 def _finished(document: Document) -> Document:
@@ -86,9 +100,11 @@ def _finished(document: Document) -> Document:
 
 
 def _not_a_mapping(root: Node, document: Document) -> Diagnostic:
-    tight = missing_space(document.text) if isinstance(root, Scalar) and document.format == "yaml" else None
-    if tight:
-        return tight
+    if isinstance(root, Scalar) and document.format == "yaml":
+        from lora_spec.source.yaml_errors import missing_space
+
+        if tight := missing_space(document.text):
+            return tight
     kind = "one text" if isinstance(root, Scalar) else "a list"
     message = f"the document is {kind}, not a mapping of keys to values"
     remedy = "a config has keys such as `base_model: ...`"
@@ -102,8 +118,7 @@ def _format(name: str) -> str:
 def _looks_like_json(text: str) -> bool:
     if not text.lstrip().startswith("{"):
         return False
-    root, _ = read_json(text)
-    return root is not None
+    return _read_as_json(text)[0] is not None
 
 
 def _place(diagnostic: Diagnostic) -> tuple[int, int]:

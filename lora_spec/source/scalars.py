@@ -12,9 +12,10 @@ Value: TypeAlias = bool | int | float | str | None
 Resolver: TypeAlias = Callable[[Scalar], Value]
 Plain: TypeAlias = "Value | list[Plain] | dict[str, Plain]"
 
-_Table: TypeAlias = "tuple[tuple[str, re.Pattern[str], Callable[[str], Value]], ...]"
+_Table: TypeAlias = "tuple[tuple[str, str, Callable[[str], Value]], ...]"
 
 _LONGEST_NUMBER = 512
+_MEANING = {"null", "true", "false", "yes", "no", "on", "off", "none"}
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -52,7 +53,7 @@ def is_open(scalar: Scalar) -> bool:
 
     A ``$`` that ends a regex or stands before ``|`` or ``)`` leaves nothing open.
     """
-    return scalar.text == "???" or _OPEN.search(scalar.text) is not None
+    return scalar.text == "???" or re.search(_OPEN, scalar.text) is not None
 
 
 def other_reading(scalar: Scalar) -> str | None:
@@ -60,16 +61,21 @@ def other_reading(scalar: Scalar) -> str | None:
 
     A phrase such as ``false``, ``10``, ``the text '1e-4'`` or ``a date``.
     """
-    if scalar.style is not Style.PLAIN or scalar.tag:
+    if scalar.style is not Style.PLAIN or scalar.tag or _is_word(scalar.text):
         return None
     if scalar.text == "None":
         return "the text 'None' (null is written null)"
-    if _DATE.fullmatch(scalar.text):
+    if re.fullmatch(_DATE, scalar.text):
         return "a date"
     core, yaml11 = resolve_core(scalar), resolve_yaml11(scalar)
     if type(core) is type(yaml11) and (core == yaml11 or core != core):  # noqa: PLR0124 - NaN
         return None
     return f"the text '{yaml11}'" if isinstance(yaml11, str) else _written(yaml11)
+
+
+def _is_word(text: str) -> bool:
+    """Whether every reader takes ``text`` for text: a plain name, and none of the words that mean something."""
+    return text.isidentifier() and text.lower() not in _MEANING
 
 
 def _written(value: Value) -> str:
@@ -85,8 +91,10 @@ def _resolve(scalar: Scalar, table: _Table) -> Value:
         return _tagged(scalar, table)
     if scalar.style is not Style.PLAIN or len(scalar.text) > _LONGEST_NUMBER:
         return scalar.text
+    if _is_word(scalar.text):
+        return scalar.text
     for _, pattern, convert in table:
-        if pattern.fullmatch(scalar.text):
+        if re.fullmatch(pattern, scalar.text):
             return convert(scalar.text)
     return scalar.text
 
@@ -96,9 +104,9 @@ def _tagged(scalar: Scalar, table: _Table) -> Value:
     if scalar.tag == "!!null":
         return None
     for tag, pattern, convert in table:
-        if scalar.tag == tag and len(scalar.text) <= _LONGEST_NUMBER and pattern.fullmatch(scalar.text):
+        if scalar.tag == tag and len(scalar.text) <= _LONGEST_NUMBER and re.fullmatch(pattern, scalar.text):
             return convert(scalar.text)
-    if scalar.tag == "!!float" and _DECIMAL.fullmatch(scalar.text):
+    if scalar.tag == "!!float" and re.fullmatch(_DECIMAL, scalar.text):
         return float(scalar.text)
     return scalar.text
 
@@ -150,30 +158,32 @@ def _sexagesimal(digits: str, convert: Callable[[str], float]) -> float:
     return value
 
 
-_DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+"""Patterns are text: `re` compiles and keeps each when it is first met, which most runs never do for YAML 1.1."""
+
+_DECIMAL = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 _INFINITY = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
-_NULL = re.compile(r"null|Null|NULL|~|")
-_INT_YAML11 = re.compile(
+_NULL = r"null|Null|NULL|~|"
+_INT_YAML11 = (
     r"[-+]?0b[0-1_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+|[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+"
 )
-_DATE = re.compile(
+_DATE = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}"
     r"(?:\.[0-9]*)?(?:[ \t]*(?:Z|[-+][0-9]{1,2}(?::[0-9]{2})?))?"
 )
-_OPEN = re.compile(r"\$\{|\{\{|\{%|\$[A-Za-z0-9_]")
+_OPEN = r"\$\{|\{\{|\{%|\$[A-Za-z0-9_]"
 
 _CORE: _Table = (
     ("!!null", _NULL, _null),
-    ("!!bool", re.compile(r"true|True|TRUE|false|False|FALSE"), _bool),
-    ("!!int", re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+"), _int_core),
-    ("!!float", re.compile(f"{_DECIMAL.pattern}|{_INFINITY}"), lambda text: _float(text.lower())),
+    ("!!bool", r"true|True|TRUE|false|False|FALSE", _bool),
+    ("!!int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", _int_core),
+    ("!!float", f"{_DECIMAL}|{_INFINITY}", lambda text: _float(text.lower())),
 )
 _YAML11: _Table = (
     ("!!null", _NULL, _null),
-    ("!!bool", re.compile("|".join(f"{w}|{w.title()}|{w.upper()}" for w in _WORDS)), _bool),
+    ("!!bool", "|".join(f"{w}|{w.title()}|{w.upper()}" for w in _WORDS), _bool),
     (
         "!!float",
-        re.compile(
+        (
             r"[-+]?(?:[0-9][0-9_]*)\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
             rf"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|{_INFINITY}"
         ),
@@ -186,7 +196,7 @@ _OMEGACONF: _Table = (
     _YAML11[3],
     (
         "!!float",
-        re.compile(
+        (
             r"[-+]?[0-9]+(?:_[0-9]+)*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+(?:_[0-9]+)*[eE][-+]?[0-9]+"
             r"|\.[0-9]+(?:_[0-9]+)*(?:[eE][-+][0-9]+)?"
             rf"|[-+]?[0-9]+(?:_[0-9]+)*(?::[0-5]?[0-9])+\.[0-9_]*|{_INFINITY}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Range
 from lora_spec.source.document import Entry, Mapping, Node, Scalar, Sequence
@@ -13,8 +13,7 @@ from lora_spec.source.merging import is_merge, resolve_merges
 from lora_spec.source.places import Places
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(NamedTuple):
     """A finished value: the tree, how many nodes it counts and how many levels it has."""
 
     node: Node

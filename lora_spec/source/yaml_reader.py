@@ -12,7 +12,6 @@ from lora_spec.source.document import Node, Scalar, Style
 from lora_spec.source.faults import BAD_ALIAS, EMPTY_DOCUMENT, SEVERAL_DOCUMENTS, SYNTAX_ERROR, UnreadableError, fault
 from lora_spec.source.places import Places
 from lora_spec.source.tree import Built, TreeBuilder
-from lora_spec.source.yaml_errors import quote_fix, syntax_error, too_deep_for_parser, unprintable, word_end
 from lora_spec.source.yaml_events import FASTEST, UNPRINTABLE, Loader, PureLoader, events, span
 from lora_spec.source.yaml_repairs import LARGEST_REREAD, Repair, add_repair, masked, repaired
 
@@ -33,6 +32,8 @@ def read_yaml(text: str, loader: Loader = FASTEST) -> tuple[Node | None, list[Di
     """
     places = Places(text)
     if forbidden := UNPRINTABLE.search(text):
+        from lora_spec.source.yaml_errors import unprintable  # start-up time: most files have no error
+
         return None, [unprintable(forbidden.group(), places.range(*forbidden.span()))]
     root, faults = _read(places, loader)
     if root is None and loader is not PureLoader and len(text) <= LARGEST_REREAD:
@@ -49,6 +50,8 @@ def _read(places: Places, loader: Loader) -> tuple[Node | None, list[Diagnostic]
         try:
             reader.read(events(masked(text, repairs), loader))
         except yaml.YAMLError as error:
+            from lora_spec.source.yaml_errors import syntax_error, too_deep_for_parser
+
             if limit := too_deep_for_parser(error):
                 text = text[:limit]
                 continue
@@ -186,6 +189,8 @@ class _Reader:
             message = f"`*{name}` stands inside the value that `&{name}` marks, so it would repeat itself without end"
             return fault(BAD_ALIAS, message, "remove it, or move the anchor", path=path, place=place)
         message = f"`*{name}` repeats the value marked `&{name}`, and nothing is marked so"
+        from lora_spec.source.yaml_errors import quote_fix, word_end
+
         fixes = (quote_fix(self._places, start, word_end(self._text, start)),)
         return fault(
             BAD_ALIAS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from lora_spec.diagnostics import Diagnostic
 from lora_spec.source.document import Scalar, Style
@@ -13,8 +13,7 @@ LARGEST_REREAD = 64 * 1024
 """The largest text that is parsed more than once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(NamedTuple):
     """A stretch of the text that is read as if it stood in single quotes."""
 
     start: int
@@ -47,4 +46,4 @@ def masked(text: str, repairs: dict[int, Repair]) -> str:
 def repaired(scalar: Scalar, repair: Repair) -> Scalar:
     """The scalar that was read in the place of a repair, with what the text says."""
     written = repair.quoted[1:-1].replace("''", "'") + scalar.raw[repair.end - repair.start :]
-    return replace(scalar, text=written, style=Style.QUOTED)
+    return scalar._replace(text=written, style=Style.QUOTED)

@@ -7,7 +7,7 @@ seen at construction, so a `LoraSpec` that exists keeps every one of them. Refus
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lora_spec.diagnostics import DocumentPath, Rule
 from lora_spec.spec import faults
@@ -17,8 +17,7 @@ from lora_spec.spec.root import LoraSpec
 from lora_spec.spec.targets import Regex
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(NamedTuple):
     """A broken constraint: ``path`` is where it is shown, ``grounds`` all native paths that it rests on."""
 
     rule: Rule

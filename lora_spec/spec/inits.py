@@ -1,7 +1,5 @@
 """How a new adapter's weights start: one closed model for each init, chosen by ``kind``."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag

@@ -1,7 +1,5 @@
 """The `lora` section: everything that `peft.LoraConfig` can say, and the adapter to continue instead."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import ErrorDetails
 
 from lora_spec.base import StrictModel
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, closest, dotted
 from lora_spec.spec import faults
-from lora_spec.spec.inits import INITS, KINDS
 from lora_spec.spec.foreign_names import DTYPES, native_name
+from lora_spec.spec.inits import INITS, KINDS
 from lora_spec.spec.places import Places, at_key, at_value
 from lora_spec.spec.reading_notes import reading_note
 from lora_spec.spec.wording import described, repaired
 
 
-@dataclass(frozen=True, slots=True)
-class Objection:
+class Objection(NamedTuple):
     """A diagnostic and the native path whose value cannot be used.
 
     ``meant`` is the path that an unknown key was probably meant to be: nothing more is said of that one.
@@ -61,7 +59,7 @@ def _init_kind(error: ErrorDetails, path: DocumentPath, places: Places) -> Objec
 
 
 def _native_path(loc: tuple[int | str, ...]) -> DocumentPath:
-    """pydantic's location less the tags of its unions and its mark of a key."""
+    """Pydantic's location less the tags of its unions and its mark of a key."""
     return tuple(part for part in loc if not (isinstance(part, str) and (part[:1] == "<" or part == "[key]")))
 
 
@@ -89,7 +87,8 @@ _SHORT = 200
 
 def _meant(path: DocumentPath, values: Mapping[str, Any]) -> DocumentPath | None:
     """The native path that an unknown key was probably meant to be: a misspelling first, then another tool's name,
-    then the same or a near name in another section."""
+    then the same or a near name in another section.
+    """
     key, parent = str(path[-1]), path[:-1]
     foreign = native_name(key)
     if foreign is not None and foreign[:-1] == parent:

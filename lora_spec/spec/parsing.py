@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, in_order
 from lora_spec.spec.combinations import violations
-from lora_spec.spec.objections import Objection, objection
 from lora_spec.spec.places import Places, at_value
 from lora_spec.spec.root import LoraSpec
+
+if TYPE_CHECKING:
+    from lora_spec.spec.objections import Objection
 
 PLACEHOLDER = "<faulty>"
 """Stands for a text that could not be read; rules do not look at what stands at a faulty place."""
@@ -68,7 +70,7 @@ def parse_values(
         if isinstance(errors, LoraSpec):
             draft = errors
             break
-        objections = [objection(error, known, places) for error in errors]
+        objections = _objections(errors, known, places)
         faulty |= {o.meant for o in objections if o.meant is not None}
         unseen = frozenset(faulty) | open_paths
         diagnostics += [o.diagnostic for o in objections if not _hidden(o, unseen)]
@@ -92,6 +94,12 @@ def parse_values(
 
 _ROUNDS = 8
 """Faults can hide faults below them; each round takes away what was found, and few are ever needed."""
+
+
+def _objections(errors: list[ErrorDetails], known: Mapping[str, Any], places: Places) -> list[Objection]:
+    from lora_spec.spec.objections import objection  # start-up time: a sound document needs none of the words
+
+    return [objection(error, known, places) for error in errors]
 
 
 def _errors(values: dict[str, Any]) -> LoraSpec | list[ErrorDetails]:

@@ -26,7 +26,8 @@ INIT_SINCE = {"lora_ga": "0.19", "mica": "0.20"}
 
 def too_old_for(arguments: Mapping[str, Any], installed: str) -> Iterator[tuple[str, str]]:
     """The native fields among PEFT's ``arguments`` that the ``installed`` version does not know, with the version that
-    does."""
+    does.
+    """
     since = {_native(name): ARGUMENT_SINCE[name] for name in arguments if name in ARGUMENT_SINCE}
     if (init := arguments.get("init_lora_weights")) in INIT_SINCE:
         since["init"] = INIT_SINCE[init]

@@ -11,7 +11,6 @@ from lora_spec.diagnostics import Diagnostic, DocumentPath, Edit, Fix, Range, Ru
 from lora_spec.source.document import Document, Scalar, Style
 from lora_spec.spec.wording import yaml_text
 
-
 _MAPS = ("rank_pattern", "alpha_pattern", "trainable_token_indices", "megatron_config")
 """Fields of `lora` whose keys are the user's own."""
 

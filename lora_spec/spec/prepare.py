@@ -1,7 +1,5 @@
 """The `prepare` section: how the model is made ready to train."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field

@@ -1,7 +1,5 @@
 """The `quantization` section: the base model in 4 or 8 bit."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from lora_spec.base import StrictModel

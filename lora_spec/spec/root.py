@@ -89,7 +89,8 @@ class LoraSpec(StrictModel):
 
     def to_peft(self) -> LoraConfig:
         """The real ``peft.LoraConfig``; raises ``SpecError`` where the installed PEFT cannot say it, ValueError when
-        LoRA is off or an adapter is continued (its config comes with it)."""
+        LoRA is off or an adapter is continued (its config comes with it).
+        """
         from lora_spec.preparation.peft_config import peft_config
 
         return peft_config(self)

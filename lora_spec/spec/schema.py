@@ -29,7 +29,7 @@ def json_schema() -> Schema:
     """The schema of the native document."""
     schema = shaped_schema(LoraSpec)
     schema["properties"]["lora"]["allOf"] = conditions()
-    schema["properties"]["$schema"] = {"description": "Where this schema is; read by editors alone."}
+    schema["properties"]["$schema"] = {"description": "Where this schema is; for editors.", "doNotSuggest": True}
     schema["patternProperties"] = {"^x-": {}}
     return {"$schema": "http://json-schema.org/draft-07/schema#", **schema}
 

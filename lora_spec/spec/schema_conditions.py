@@ -12,9 +12,10 @@ from lora_spec.spec.combinations import ADAPTER_FIELDS, VARIANTS
 from lora_spec.spec.inits import KINDS
 from lora_spec.spec.lora import Lora
 from lora_spec.spec.schema_forms import ALL_LINEAR, Schema, init_is
+from lora_spec.spec.schema_suggestions import snippet
 
-NULL: Schema = {"type": "null"}
-SET: Schema = {"not": NULL}
+UNSET: Schema = {"type": "null"}
+SET: Schema = {"not": UNSET}
 TRUE: Schema = {"const": True}
 FILLED: Schema = {"type": "array", "minItems": 1}
 ODD: Schema = {"type": "integer", "not": {"multipleOf": 2}}
@@ -41,15 +42,21 @@ def _refused(field: str, message: str, given: dict[str, Schema], other: dict[str
     ``other`` where they are there.
     """
     return {
-        "if": {"required": list(given), "properties": {**given, **(other or {})}},
+        "if": _condition(given, other or {}),
         "then": {"properties": {field: {"type": "null", "errorMessage": message}}},
     }
+
+
+def _condition(given: dict[str, Schema], other: dict[str, Schema]) -> Schema:
+    """A test on settings, which must not complete them: an editor would insert the null of ``UNSET`` with the key."""
+    tests = {name: {**test, "doNotSuggest": True} for name, test in (given | other).items()}
+    return {"required": list(given), "properties": tests}
 
 
 def _adapter_path_excludes() -> Schema:
     others = [name for name in Lora.model_fields if name not in ADAPTER_FIELDS]
     return {
-        "if": {"required": ["adapter_path"], "properties": {"adapter_path": {"type": "string"}}},
+        "if": _condition({"adapter_path": {"type": "string"}}, {}),
         "then": {"properties": {name: _default_only(name) for name in others}},
     }
 
@@ -71,29 +78,32 @@ def _new_adapter_is_complete() -> list[Schema]:
     rank = "rank is missing: add rank, such as 16 (0 turns LoRA off), or adapter_path to continue an adapter"
     alpha = "alpha is missing: the adapter's scale is alpha / rank; twice the rank is usual"
     return [
-        _needed(both, {"rank": "integer", "alpha": "number"}, {"rank": NULL, "alpha": NULL}),
-        _needed(rank, {"rank": "integer"}, {"rank": NULL}, {"alpha": SET}),
-        _needed(alpha, {"alpha": "number"}, {"alpha": NULL}, {"rank": {"not": {"enum": [0, None]}}}),
+        _needed(both, ("rank", "alpha"), {"rank": UNSET, "alpha": UNSET}),
+        _needed(rank, ("rank",), {"rank": UNSET}, {"alpha": SET}),
+        _needed(alpha, ("alpha",), {"alpha": UNSET}, {"rank": {"not": {"enum": [0, None]}}}),
     ]
 
 
+NEEDED: dict[str, Schema] = {
+    "rank": {"type": "integer", "defaultSnippets": [snippet(16)]},
+    "alpha": {"type": "number", "defaultSnippets": [snippet(32)]},
+}
+"""What a new adapter needs, with the values that an editor inserts."""
+
+
 def _needed(
-    message: str, fields: dict[str, str], unset: dict[str, Schema], given: dict[str, Schema] | None = None
+    message: str, fields: tuple[str, ...], unset: dict[str, Schema], given: dict[str, Schema] | None = None
 ) -> Schema:
-    """Without an adapter path, ``fields`` with their types must be there, when others are unset or given.
+    """Without an adapter path, ``fields`` must be there, when those in ``unset`` are not set and ``given`` is.
 
     It is not asked while a key is unknown, which may be the missing one misspelt.
     """
-    given = given or {}
+    known = {"enum": list(Lora.model_fields), "doNotSuggest": True}
     return {
-        "if": {
-            "required": list(given),
-            "properties": {"adapter_path": NULL, **unset, **given},
-            "propertyNames": {"enum": list(Lora.model_fields)},
-        },
+        "if": {**_condition(given or {}, {"adapter_path": UNSET, **unset}), "propertyNames": known},
         "then": {
             "required": list(fields),
-            "properties": {field: {"type": form, "errorMessage": message} for field, form in fields.items()},
+            "properties": {field: {**NEEDED[field], "errorMessage": message} for field in fields},
             "errorMessage": message,
         },
     }
@@ -111,7 +121,7 @@ def _layers_need_names() -> list[Schema]:
 def _layers_pattern_needs_layers() -> Schema:
     message = "layers_pattern needs layers_to_transform: it only says where the layer index stands"
     pattern = {"anyOf": [{"type": "string"}, FILLED]}
-    return _refused("layers_pattern", message, {"layers_pattern": pattern}, {"layers_to_transform": NULL})
+    return _refused("layers_pattern", message, {"layers_pattern": pattern}, {"layers_to_transform": UNSET})
 
 
 def _lora_bias_is_plain() -> list[Schema]:
@@ -178,7 +188,7 @@ def _orthogonal_rank_is_even() -> list[Schema]:
     return [
         _refused("rank", "init: orthogonal needs an even rank", {"init": orthogonal, "rank": ODD}),
         {
-            "if": {"required": ["init"], "properties": {"init": orthogonal}},
+            "if": _condition({"init": orthogonal}, {}),
             "then": {"properties": {"rank_pattern": {"additionalProperties": even}}},
         },
     ]

@@ -24,11 +24,16 @@ PATTERNS = {
 }
 """What a text must be, where a pattern is all that the schema has."""
 
+NOT_EMPTY = {"pattern": r"[\s\S]", "patternErrorMessage": "expected a module name or regex, not an empty text"}
+"""The keys of a map by module name."""
+
 
 def in_every_form(node: Schema, path: str) -> Schema:
     """``node``, the schema of the long form of the setting at ``path``, with the short forms beside it."""
     if path in PATTERNS:
         return {**node, "patternErrorMessage": PATTERNS[path]}
+    if "propertyNames" in node:
+        return {**node, "propertyNames": NOT_EMPTY}
     widen = _FORMS.get(path)
     if widen is None:
         return node

@@ -45,10 +45,12 @@ def _inlined(node: Any, parts: dict[str, Schema]) -> Any:
 
 def _shaped(node: Schema, path: str) -> Schema:
     """The schema of what stands at ``path``, and of all below it."""
-    node = _described(_titled(in_every_form(_without_null(node), path), path))
+    node = in_every_form(_without_null(node), path)
+    offered = snippets(path, node)
+    node = _described(_titled(node, path))
     if "enum" in node or "const" in node:
         node.pop("type", None)  # it would give a wrong value two messages
-    if offered := snippets(path):
+    if offered:
         node["defaultSnippets"] = offered
     return _with_parts(node, path)
 

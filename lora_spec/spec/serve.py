@@ -1,7 +1,5 @@
 """The `serve` section: what the adapter must fit when it is served."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """How modules are named: a list of names, a regex, or a word that PEFT knows."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any, Literal, TypeAlias
 

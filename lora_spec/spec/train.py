@@ -1,7 +1,5 @@
 """The `train` section: what the memory estimate needs to know, and nothing else reads."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Variants of LoRA that carry settings of their own, under PEFT's names (peft 0.21.2, `tuners/lora/config.py`)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

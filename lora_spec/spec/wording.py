@@ -46,7 +46,8 @@ _BOOLEANS |= {"false": False, "no": False, "off": False, "n": False, "0": False}
 
 def repaired(value: Any, expected: str) -> Any:
     """``value`` as the expected type where it says so plainly: a quoted number without quotes, `yes` as true; else
-    None."""
+    None.
+    """
     if expected.startswith("true") and isinstance(value, (str, int)):
         return _BOOLEANS.get(str(value).lower())
     if expected in ("a number", "a whole number"):

@@ -1,0 +1,39 @@
+"""What is inspected in every document, in this order."""
+
+from __future__ import annotations
+
+from lora_spec.diagnostics import Rule, Severity
+from lora_spec.dialects import native, parsing, verl
+from lora_spec.rules import (
+    adapters,
+    compiling,
+    effects,
+    launch,
+    names,
+    preparation,
+    regexes,
+    serving,
+    targets,
+    training,
+)
+from lora_spec.rules.inspection import Inspection
+
+NOT_CHECKED = Rule(
+    "LS017",
+    "not-checked",
+    Severity.INFO,
+    "Silence would read as if all had been checked. The structure of the model was not known, a value is left open "
+    "(such as ${RANK}), or a path is not on this machine.",
+    "lora: {rank: '${RANK}', alpha: 32}",
+    "base_model: tiny-qwen2",
+)
+
+INSPECTIONS: tuple[Inspection, ...] = (
+    *names.INSPECTIONS,
+    *regexes.INSPECTIONS,
+    *effects.INSPECTIONS,
+    *training.INSPECTIONS,
+    *adapters.INSPECTIONS,
+    *launch.INSPECTIONS,
+    *serving.INSPECTIONS,
+)
