@@ -103,7 +103,11 @@ def parse(document: Document) -> Parsed:
 
 
 def check(
-    target: Any, model: Any = None, *, serve: str | None = None, online: bool = False
+    target: Any,
+    model: Any = None,
+    *,
+    serve: str | None = None,
+    online: bool = False,  # noqa: ARG001 - nothing that this version checks asks the hub
 ) -> tuple[Diagnostic, ...]:
     """Every fault of a target, and what is worth knowing of it.
 
@@ -139,7 +143,10 @@ class Compiled(NamedTuple):
 
 
 def compile(  # noqa: A001 - the public name of the step, always used through the package
-    spec: LoraSpec, to: str = "peft", *, allow_loss: bool = False
+    spec: LoraSpec,
+    to: str = "peft",
+    *,
+    allow_loss: bool = False,  # noqa: ARG001 - PEFT can say everything
 ) -> Compiled:
     """The keyword arguments of ``peft.LoraConfig`` for ``spec``, in builtin types and the document's order.
 

@@ -81,7 +81,9 @@ def build_parser() -> argparse.ArgumentParser:
 _Commands = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
 
-def _command(commands: _Commands[argparse.ArgumentParser], name: str, module: str, text: str) -> argparse.ArgumentParser:
+def _command(
+    commands: _Commands[argparse.ArgumentParser], name: str, module: str, text: str
+) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
     parser.set_defaults(module=module)
     return parser

@@ -55,7 +55,13 @@ def parse(document: Document) -> Parsed:
     assert isinstance(values, dict)
     values = with_local_paths(values, document.folder)
     places = Places(document)
-    parsed = parse_values(values, places, open_paths=frozenset(path for path in open_paths(root) if path[0] in SECTIONS), dialect=NAME, already=document.diagnostics)
+    parsed = parse_values(
+        values,
+        places,
+        open_paths=frozenset(path for path in open_paths(root) if path[0] in SECTIONS),
+        dialect=NAME,
+        already=document.diagnostics,
+    )
     return replace(parsed, diagnostics=(*parsed.diagnostics, *_read_otherwise(parsed)))
 
 
@@ -67,7 +73,10 @@ def with_local_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(lora := values.get("lora"), dict):
         values["lora"] = {**lora, **_joined(lora, ("adapter_path",), folder, must_exist=True)}
         if isinstance(init := lora.get("init"), dict):
-            values["lora"]["init"] = {**init, **_joined(init, ("cache_file", "covariance_file"), folder, must_exist=False)}
+            values["lora"]["init"] = {
+                **init,
+                **_joined(init, ("cache_file", "covariance_file"), folder, must_exist=False),
+            }
     return values
 
 

@@ -249,7 +249,11 @@ def _adapter_rank(section: _Section, parsed: Parsed) -> Iterator[Diagnostic]:
     adapter = read_adapter_folder(str(section.get("lora_adapter_path")))
     theirs = adapter.rank if adapter else None
     if rank == 0 and section.is_engine:
-        remedy = f"add lora_rank: {theirs}" if theirs else "add lora_rank with the adapter's rank (r in its adapter_config.json)"
+        remedy = (
+            f"add lora_rank: {theirs}"
+            if theirs
+            else "add lora_rank with the adapter's rank (r in its adapter_config.json)"
+        )
         message = "lora_adapter_path is ignored while lora_rank is 0: verl trains all parameters of the base model"
         yield at_value(parsed.places, at, PATH_IGNORED, message, remedy)
     elif isinstance(rank, int) and rank > 0 and theirs is not None and rank != theirs:
@@ -263,7 +267,12 @@ def _other_backend(document: Document, section: _Section, parsed: Parsed) -> Ite
     if not isinstance(block, dict) or _is_megatron(document):
         return
     rank = block.get("rank")
-    if isinstance(rank, int) and rank > 0 and section.get("lora_rank") == 0 and section.get("lora_adapter_path") is None:
+    if (
+        isinstance(rank, int)
+        and rank > 0
+        and section.get("lora_rank") == 0
+        and section.get("lora_adapter_path") is None
+    ):
         message = f"lora.rank: {rank} is Megatron's; verl's FSDP backend does not read it and trains all parameters"
         remedy = f"write lora_rank: {rank} in {dotted(section.path)}"
         yield at_value(parsed.places, (*section.path, "lora", "rank"), OTHER_BACKEND, message, remedy)
@@ -275,4 +284,7 @@ def _is_megatron(document: Document) -> bool:
         node = document.node(path)
         if node is not None and to_plain(node, resolve_omegaconf) == "megatron":
             return True
-    return any(document.node(path) for path in (("actor_rollout_ref", "actor", "megatron"), ("engine", "tensor_model_parallel_size")))
+    return any(
+        document.node(path)
+        for path in (("actor_rollout_ref", "actor", "megatron"), ("engine", "tensor_model_parallel_size"))
+    )

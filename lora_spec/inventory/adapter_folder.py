@@ -13,7 +13,8 @@ PICKLE = "adapter_model.bin"
 
 class AdapterFolder(NamedTuple):
     """A folder that was found. ``config`` is None where it holds no readable `adapter_config.json`; ``inner`` is then
-    the folder one level down that does, if there is one."""
+    the folder one level down that does, if there is one.
+    """
 
     path: Path
     config: dict[str, Any] | None

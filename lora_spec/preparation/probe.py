@@ -106,7 +106,9 @@ def _trained_tokens(model: Any) -> list[int]:
     for module in model.modules():
         for indices in getattr(module, "token_indices", None) or {}:
             tokens |= dict.fromkeys(module.token_indices[indices])
-    invocations = (getattr(model.peft_config[adapter], "alora_invocation_tokens", None) for adapter in model.active_adapters)
+    invocations = (
+        getattr(model.peft_config[adapter], "alora_invocation_tokens", None) for adapter in model.active_adapters
+    )
     return [token for invocation in invocations for token in invocation or ()] + list(tokens)
 
 

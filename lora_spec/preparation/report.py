@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 import torch
 
+from lora_spec.diagnostics import SpecError
+from lora_spec.preparation.tiny import CannotShrink
 from lora_spec.preparation.values import Step
 
 OnStep: TypeAlias = Callable[[str], None]
@@ -24,6 +26,15 @@ class Note:
     did: str = ""
 
 
+class StepCrashedError(RuntimeError):
+    """A step that raised something other than a fault of the document; ``__cause__`` is what it raised."""
+
+    def __init__(self, step: str, error: Exception) -> None:
+        """Name the step and the error."""
+        self.step = step
+        super().__init__(f"the step {step} crashed: {type(error).__name__}: {error}")
+
+
 @dataclass(slots=True)
 class StepLog:
     """The steps so far, in order."""
@@ -33,13 +44,18 @@ class StepLog:
 
     @contextmanager
     def step(self, name: str) -> Iterator[Note]:
-        """Run a step and measure it; a step that raises is not recorded."""
+        """Run a step and measure it; a step that raises is not recorded, and what is no fault of the document names it."""
         if self.on_step is not None:
             self.on_step(name)
         note = Note()
         _reset_peak()
         began = time.perf_counter()
-        yield note
+        try:
+            yield note
+        except (SpecError, CannotShrink):
+            raise
+        except Exception as error:  # noqa: BLE001 - torch, transformers and peft raise anything; the step's name helps
+            raise StepCrashedError(name, error) from error
         self.steps.append(Step(name, time.perf_counter() - began, peak_bytes(), note.did))
 
 

@@ -35,10 +35,12 @@ def prepared_as_json(
 
 def prepared_as_text(prepared: PreparedModel, output: str | None) -> str:
     """A line for each step and each check, PEFT's line of trainable parameters, and where the adapter went."""
-    width = max(len(row.name) for row in (*prepared.steps, *prepared.checks))
+    width = max(len(name) for name in (*(s.name for s in prepared.steps), *(c.name for c in prepared.checks)))
     lines = [f"made smaller: {change}" for change in prepared.changes]
-    for step in prepared.steps:
-        lines.append(f"{step.name:<{width}}  {step.seconds:7.2f} s  {_size(step.peak_bytes):>9}  {step.did}".rstrip())
+    lines += [
+        f"{step.name:<{width}}  {step.seconds:7.2f} s  {_size(step.peak_bytes):>9}  {step.did}".rstrip()
+        for step in prepared.steps
+    ]
     lines.append("")
     lines += [f"{_verdict(check):<11}  {check.name:<{width}}  {check.detail}".rstrip() for check in prepared.checks]
     lines += ["", prepared.trainable_line]

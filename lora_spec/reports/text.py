@@ -21,7 +21,10 @@ def report_as_text(report: Report, *, colour: bool = False) -> str:
 def file_as_text(file: FileReport, *, colour: bool = False) -> str:
     """One file's diagnostics, an empty line after each."""
     lines = _lines(file.text)
-    return "".join(f"{diagnostic_as_text(d, file.path, lines, colour=colour)}\n\n" for d in file.diagnostics).rstrip("\n") + "\n"
+    return (
+        "".join(f"{diagnostic_as_text(d, file.path, lines, colour=colour)}\n\n" for d in file.diagnostics).rstrip("\n")
+        + "\n"
+    )
 
 
 def diagnostic_as_text(diagnostic: Diagnostic, path: str, lines: list[str], *, colour: bool = False) -> str:

@@ -41,7 +41,9 @@ def _unusable(folder: AdapterFolder) -> tuple[str, str] | None:
             return f"{folder.path} is not an adapter: {folder.problem}", f"write {folder.inner}, which has one"
         return f"{folder.path} is not an adapter: {folder.problem}", "name the folder that save_pretrained wrote"
     if not folder.has_weights and folder.has_pickle:
-        message = f"{folder.path} holds its weights as a pickle (adapter_model.bin), which can run code when it is opened"
+        message = (
+            f"{folder.path} holds its weights as a pickle (adapter_model.bin), which can run code when it is opened"
+        )
         return message, "load it where you trust it and save it again: save_pretrained writes adapter_model.safetensors"
     if not folder.has_weights:
         return f"{folder.path} holds no weights: adapter_model.safetensors is missing", "copy the whole adapter folder"

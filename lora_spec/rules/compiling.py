@@ -28,7 +28,9 @@ def refusals(spec: LoraSpec, places: Places, installed: str | None = None) -> It
     """Why ``spec`` cannot be compiled; ``installed`` is PEFT's version, by default the one that is installed here."""
     lora = spec.lora
     if lora is None or not spec.lora_on:
-        yield at_value(places, ("lora", "rank"), NOTHING_TO_COMPILE, "LoRA is off: there is nothing to compile", "set a rank")
+        yield at_value(
+            places, ("lora", "rank"), NOTHING_TO_COMPILE, "LoRA is off: there is nothing to compile", "set a rank"
+        )
         return
     if lora.adapter_path is not None:
         message = "an adapter is continued: its config is the adapter_config.json in its folder"

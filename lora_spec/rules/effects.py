@@ -51,7 +51,15 @@ _LORA_NEEDS = (
     ("megatron_core", "megatron_config", "megatron_core is used with megatron_config alone"),
     ("qalora_group_size", "use_qalora", "qalora_group_size is used with use_qalora: true alone"),
 )
-_DDP_IGNORES = ("wrap_classes", "replicate", "shard", "reshard_after_forward", "cpu_offload", "param_dtype", "reduce_dtype")
+_DDP_IGNORES = (
+    "wrap_classes",
+    "replicate",
+    "shard",
+    "reshard_after_forward",
+    "cpu_offload",
+    "param_dtype",
+    "reduce_dtype",
+)
 _FOUR_BIT = ("quant_type", "double_quant", "compute_dtype")
 
 
@@ -61,12 +69,16 @@ def inspect_options(parsed: Parsed) -> Iterator[Finding]:
     lora = new_adapter(parsed)
     for field, switch, why in _LORA_NEEDS:
         if lora is not None and field in lora.model_fields_set and not getattr(lora, switch):
-            yield at_value(places, ("lora", field), NO_EFFECT, f"{field} has no effect: {why}", f"set {switch}, or remove it")
+            yield at_value(
+                places, ("lora", field), NO_EFFECT, f"{field} has no effect: {why}", f"set {switch}, or remove it"
+            )
     fsdp = spec.prepare.fsdp
     for field in _DDP_IGNORES if fsdp and fsdp.strategy == "ddp" else ():
         if fsdp and field in fsdp.model_fields_set:
             message = f"{field} has no effect with strategy: ddp, which keeps whole copies"
-            yield at_value(places, ("prepare", "fsdp", field), NO_EFFECT, message, "write strategy: fsdp2, or remove it")
+            yield at_value(
+                places, ("prepare", "fsdp", field), NO_EFFECT, message, "write strategy: fsdp2, or remove it"
+            )
     quantization = spec.quantization
     for field in _FOUR_BIT if quantization and quantization.bits == 8 else ():
         if quantization and field in quantization.model_fields_set:

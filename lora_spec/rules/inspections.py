@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from lora_spec.diagnostics import Rule, Severity
-from lora_spec.dialects import native, parsing, verl
 from lora_spec.rules import (
     adapters,
-    compiling,
     effects,
     launch,
     names,
-    preparation,
     regexes,
     serving,
-    targets,
     training,
 )
 from lora_spec.rules.inspection import Inspection

@@ -48,12 +48,16 @@ def inspect_checkpointing(parsed: Parsed) -> Iterator[Finding]:
     if checkpointing and checkpointing.use_reentrant and prepare.fsdp and prepare.fsdp.strategy == "ddp":
         path = ("prepare", "gradient_checkpointing", "use_reentrant")
         message = "use_reentrant: true does not work with strategy: ddp"
-        fixes = parsed.places.replacement(path, False)
+        fixes = parsed.places.replacement(path, False)  # noqa: FBT003 - the value to write
         yield at_value(parsed.places, path, REENTRANT_DDP, message, "write use_reentrant: false", fixes)
 
 
 RULES = (HALF_PRECISION_ADAPTER, REENTRANT_DDP)
 INSPECTIONS = (
-    Inspection((HALF_PRECISION_ADAPTER,), (("prepare", "dtype"), ("prepare", "adapter_dtype"), ("lora", "rank")), inspect_adapter_dtype),
+    Inspection(
+        (HALF_PRECISION_ADAPTER,),
+        (("prepare", "dtype"), ("prepare", "adapter_dtype"), ("lora", "rank")),
+        inspect_adapter_dtype,
+    ),
     Inspection((REENTRANT_DDP,), (("prepare",),), inspect_checkpointing),
 )

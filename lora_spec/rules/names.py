@@ -132,7 +132,9 @@ def _split_text(field: str, entries: tuple[_Entry, ...], parsed: Parsed) -> Diag
     text = "".join(entry.name for entry in entries)
     message = f"{parsed.places.name(('lora', field))} is the text {yaml_text(text)} split into letters"
     fixes = parsed.places.replacement(("lora", field), [text])
-    return at_value(parsed.places, ("lora", field), SPLIT_TEXT, message, f"write {parsed.places.spelled([text])}", fixes)
+    return at_value(
+        parsed.places, ("lora", field), SPLIT_TEXT, message, f"write {parsed.places.spelled([text])}", fixes
+    )
 
 
 _WORDS = {"all-linear", "all_linear", "alllinear", "all", "all-linears", "all_linears", "all linear"}
@@ -153,7 +155,9 @@ def _entry(entry: _Entry, count: int, parsed: Parsed) -> Iterator[Diagnostic]:
     elif _REGEX_CHARACTERS.search(name):
         yield _regex(entry, count, parsed)
     elif glued := split_glued(name):
-        yield _at(entry, parsed, GLUED_NAMES, f"looks like {len(glued)} names without a comma", _splitting(glued), glued)
+        yield _at(
+            entry, parsed, GLUED_NAMES, f"looks like {len(glued)} names without a comma", _splitting(glued), glued
+        )
     else:
         yield from _impossible(entry, parsed)
 
@@ -175,7 +179,9 @@ def _all_linear(entry: _Entry, count: int, parsed: Parsed) -> Diagnostic:
     fixes = parsed.places.replacement(path, "all-linear") if count == 1 else ()
     if count > 1:
         remedy += ", or list the names of all modules that you want (all-linear leaves the output head out)"
-    return at_value(parsed.places, entry.path, ALL_LINEAR_IN_LIST, f"{entry.name} is not special in a list", remedy, fixes)
+    return at_value(
+        parsed.places, entry.path, ALL_LINEAR_IN_LIST, f"{entry.name} is not special in a list", remedy, fixes
+    )
 
 
 def _regex(entry: _Entry, count: int, parsed: Parsed) -> Diagnostic:
@@ -219,7 +225,9 @@ def _impossible(entry: _Entry, parsed: Parsed) -> Iterator[Diagnostic]:
 def _at(
     entry: _Entry, parsed: Parsed, rule: Rule, what: str, remedy: str, replacement: list[str] | None = None
 ) -> Diagnostic:
-    fixes = parsed.places.replacement(entry.path, *replacement) if replacement and _fits(entry, parsed, replacement) else ()
+    fixes = (
+        parsed.places.replacement(entry.path, *replacement) if replacement and _fits(entry, parsed, replacement) else ()
+    )
     shown = entry.name if entry.name.strip() else parsed.places.name(entry.path)
     return at_value(parsed.places, entry.path, rule, f"{shown} {what}", remedy, fixes)
 

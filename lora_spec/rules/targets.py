@@ -34,14 +34,17 @@ def inspect_targets(parsed: Parsed, modules: Sequence[str] | None) -> Iterator[F
         yield Unchecked(path, f"the target names against the modules of {base}")
         return
     targets = lora.target_modules
-    if isinstance(targets, Regex) and parsed.knows(path):
-        if not any(re.fullmatch(targets.regex, name) for name in modules):
-            message = f"the regex {targets.regex} matches no module of the model"
-            yield at_value(parsed.places, path, TARGET_MATCHES_NOTHING, message, "it must match the whole module name")
+    if isinstance(targets, Regex) and parsed.knows(path) and not _matches(targets, modules):
+        message = f"the regex {targets.regex} matches no module of the model"
+        yield at_value(parsed.places, path, TARGET_MATCHES_NOTHING, message, "it must match the whole module name")
     for index, entry in enumerate(targets if isinstance(targets, tuple) else ()):
         at = (*path, index)
         if parsed.knows(at) and not any(name == entry or name.endswith(f".{entry}") for name in modules):
             yield _no_match(entry, at, modules, parsed)
+
+
+def _matches(targets: Regex, modules: Sequence[str]) -> bool:
+    return any(re.fullmatch(targets.regex, name) for name in modules)
 
 
 def _no_match(entry: str, at: tuple[str | int, ...], modules: Sequence[str], parsed: Parsed) -> Diagnostic:

@@ -133,10 +133,14 @@ def inspect_settings(parsed: Parsed) -> Iterator[Finding]:
         yield at_value(places, ("lora", "bias"), BIAS_CHANGES_BASE, message, "write none to keep the base as it is")
     if lora.arrow_config is not None:
         message = "arrow_config works through PEFT's create_arrow_model alone"
-        yield at_value(places, ("lora", "arrow_config"), ARROW_NEEDS_EXPERTS, message, "remove it, and call create_arrow_model")
+        yield at_value(
+            places, ("lora", "arrow_config"), ARROW_NEEDS_EXPERTS, message, "remove it, and call create_arrow_model"
+        )
     if lora.alora_invocation_tokens is not None and lora.task_type not in (None, "CAUSAL_LM"):
         message = f"alora_invocation_tokens does not work with task_type: {lora.task_type}"
-        yield at_value(places, ("lora", "alora_invocation_tokens"), ALORA_IS_CAUSAL, message, "write task_type: CAUSAL_LM")
+        yield at_value(
+            places, ("lora", "alora_invocation_tokens"), ALORA_IS_CAUSAL, message, "write task_type: CAUSAL_LM"
+        )
 
 
 def inspect_init(parsed: Parsed) -> Iterator[Finding]:
@@ -172,7 +176,9 @@ RULES = (
 )
 INSPECTIONS = (
     Inspection((LORA_OFF, QUANTIZED_WITHOUT_LORA), (("lora", "rank"), ("lora", "adapter_path")), inspect_lora_off),
-    Inspection((DEFAULT_TARGETS,), (("lora", "target_modules"), ("lora", "target_parameters")), inspect_default_targets),
+    Inspection(
+        (DEFAULT_TARGETS,), (("lora", "target_modules"), ("lora", "target_parameters")), inspect_default_targets
+    ),
     Inspection(
         (HIGH_DROPOUT, BIAS_CHANGES_BASE, ARROW_NEEDS_EXPERTS, ALORA_IS_CAUSAL),
         (("lora", "dropout"), ("lora", "bias"), ("lora", "task_type")),

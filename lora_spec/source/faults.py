@@ -116,7 +116,7 @@ class UnreadableError(Exception):
         self.diagnostic = diagnostic
 
 
-def fault(  # noqa: PLR0913 - the fields of a diagnostic
+def fault(
     rule: Rule,
     message: str,
     remedy: str = "",

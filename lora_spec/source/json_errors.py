@@ -18,7 +18,7 @@ _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity", "nan", "inf", "-inf")
 
 
-def bad_token(  # noqa: PLR0913 - what the scanner knows
+def bad_token(
     places: Places,
     start: int,
     *,

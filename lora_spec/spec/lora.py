@@ -47,9 +47,9 @@ class Lora(StrictModel):
     """Adapt these layers only; for a list of target names alone."""
     layers_pattern: LayerPatterns | None = None
     """Name of the list that holds the layers, such as `layers` or `h`, where PEFT does not find it itself."""
-    rank_pattern: dict[Pattern, Annotated[int, Field(ge=1)]] = {}
+    rank_pattern: dict[Pattern, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     """Other ranks by module name or regex; the first match wins."""
-    alpha_pattern: dict[Pattern, Annotated[float, Field(gt=0)]] = {}
+    alpha_pattern: dict[Pattern, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     """Other alphas by module name or regex; the first match wins."""
     target_parameters: Names | None = None
     """Parameters to adapt that no module of their own holds, such as fused experts: `mlp.experts.gate_up_proj`."""

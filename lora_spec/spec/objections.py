@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -66,19 +67,25 @@ def _native_path(loc: tuple[int | str, ...]) -> DocumentPath:
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 
-def _unknown_key(path: DocumentPath, meant: DocumentPath | None, values: Mapping[str, Any], places: Places) -> Diagnostic:
+def _unknown_key(
+    path: DocumentPath, meant: DocumentPath | None, values: Mapping[str, Any], places: Places
+) -> Diagnostic:
     key = str(path[-1])
     section = dotted(path[:-1]) or "the document"
     message = f"unknown key {key} in {section}"
     if meant is None:
         known = ", ".join(_keys_at(path[:-1], values))
-        remedy = f"known here: {known}" if 0 < len(known) <= _SHORT else "remove it: neither this format nor PEFT has it"
+        remedy = (
+            f"known here: {known}" if 0 < len(known) <= _SHORT else "remove it: neither this format nor PEFT has it"
+        )
         return at_key(places, path, faults.UNKNOWN_KEY, message, remedy)
     if meant[:-1] != path[:-1]:
         return at_key(places, path, faults.UNKNOWN_KEY, message, f"the setting is {dotted(meant)}: move it there")
     if meant[-1] in _siblings(path, values):
         return at_key(places, path, faults.UNKNOWN_KEY, message, f"{meant[-1]} is set already: remove {key}")
-    return at_key(places, path, faults.UNKNOWN_KEY, message, f"did you mean {meant[-1]}?", places.renaming(path, str(meant[-1])))
+    return at_key(
+        places, path, faults.UNKNOWN_KEY, message, f"did you mean {meant[-1]}?", places.renaming(path, str(meant[-1]))
+    )
 
 
 _SHORT = 200
@@ -103,7 +110,15 @@ def _meant(path: DocumentPath, values: Mapping[str, Any]) -> DocumentPath | None
     return None
 
 
-_SECTIONS: tuple[DocumentPath, ...] = ((), ("lora",), ("prepare",), ("prepare", "fsdp"), ("quantization",), ("train",), ("serve",))
+_SECTIONS: tuple[DocumentPath, ...] = (
+    (),
+    ("lora",),
+    ("prepare",),
+    ("prepare", "fsdp"),
+    ("quantization",),
+    ("train",),
+    ("serve",),
+)
 
 
 def _keys_at(path: DocumentPath, values: Mapping[str, Any]) -> tuple[str, ...]:
@@ -111,7 +126,9 @@ def _keys_at(path: DocumentPath, values: Mapping[str, Any]) -> tuple[str, ...]:
     if path != ("lora", "init"):
         return _keys_of(path)
     kind = _siblings((*path, ""), values).get("kind")
-    return next((tuple(model.model_fields) for word, model in zip(KINDS, INITS, strict=True) if word == kind), ("kind",))
+    return next(
+        (tuple(model.model_fields) for word, model in zip(KINDS, INITS, strict=True) if word == kind), ("kind",)
+    )
 
 
 def _keys_of(path: DocumentPath) -> tuple[str, ...]:
@@ -146,8 +163,7 @@ def _missing_key(path: DocumentPath, places: Places) -> Diagnostic:
     section = dotted(path[:-1])
     where = f" in {section}" if section else ""
     remedy = _EXAMPLES.get(key, f"add {key}")
-    found = at_key(places, path, faults.MISSING_KEY, f"{key} is missing{where}", remedy)
-    return found
+    return at_key(places, path, faults.MISSING_KEY, f"{key} is missing{where}", remedy)
 
 
 _EXAMPLES = {
@@ -190,23 +206,32 @@ _COMPARISONS = tuple(word for _, word in _BOUNDS.values())
 _PATTERNS = {"adapter_name": "a name without dots", "model_class": "the name of a class, such as Qwen2ForCausalLM"}
 
 
+_RULES = {
+    "finite_number": faults.OUT_OF_RANGE,
+    "string_too_short": faults.OUT_OF_RANGE,
+    "string_pattern_mismatch": faults.OUT_OF_RANGE,
+    "literal_error": faults.NOT_A_CHOICE,
+    "init_kind": faults.NOT_A_CHOICE,
+    "bad_regex": faults.BAD_REGEX,
+}
+
+
 def _expectation(error: ErrorDetails) -> tuple[Rule, str]:
     """The rule that ``error`` breaks, and what was expected."""
     kind, context = error["type"], error.get("ctx", {})
     if kind in _BOUNDS:
         bound, word = _BOUNDS[kind]
         return faults.OUT_OF_RANGE, f"{word} {context[bound]:g}"
-    if kind in ("finite_number", "string_too_short"):
-        return faults.OUT_OF_RANGE, _TYPES[kind]
-    if kind == "literal_error":
-        return faults.NOT_A_CHOICE, f"one of {', '.join(_choices(context))}"
-    if kind == "init_kind":
-        return faults.NOT_A_CHOICE, error["msg"]
-    if kind == "bad_regex":
-        return faults.BAD_REGEX, f"a regular expression: {context['problem']}"
-    if kind == "string_pattern_mismatch":
-        return faults.OUT_OF_RANGE, next(w for k, w in _PATTERNS.items() if k in error["loc"])
-    return faults.WRONG_TYPE, _TYPES.get(kind, error["msg"])
+    match kind:
+        case "literal_error":
+            expected = f"one of {', '.join(_choices(context))}"
+        case "bad_regex":
+            expected = f"a regular expression: {context['problem']}"
+        case "string_pattern_mismatch":
+            expected = next(words for key, words in _PATTERNS.items() if key in error["loc"])
+        case _:
+            expected = _TYPES.get(kind, error["msg"])
+    return _RULES.get(kind, faults.WRONG_TYPE), expected
 
 
 def _choices(context: Mapping[str, Any]) -> list[str]:
@@ -250,7 +275,7 @@ def _written(error: ErrorDetails) -> Any:
 def _advice(rule: Rule, expected: str, value: Any) -> str:
     if rule is faults.BAD_REGEX:
         return "'*' alone is a glob: write '.*' for any text" if str(value).startswith("*") else "mend the pattern"
-    if isinstance(value, float) and value != value:
+    if isinstance(value, float) and math.isnan(value):
         return "write a number"
     if expected.startswith("at "):
         return f"write a value of {expected}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -32,7 +32,7 @@ class Parsed:
     spec: LoraSpec | None
     diagnostics: tuple[Diagnostic, ...]
     draft: LoraSpec | None = None
-    places: Places = Places()
+    places: Places = field(default_factory=Places)
     dialect: str = "lora-spec"
     faulty: frozenset[DocumentPath] = frozenset()
     open: frozenset[DocumentPath] = frozenset()
@@ -74,7 +74,9 @@ def parse_values(
         faulty |= {o.meant for o in objections if o.meant is not None}
         unseen = frozenset(faulty) | open_paths
         diagnostics += [o.diagnostic for o in objections if not _hidden(o, unseen)]
-        cuts = frozenset(o.path[:-1] if o.path in faulty else o.path for o in objections)  # still at fault: take more away
+        cuts = frozenset(
+            o.path[:-1] if o.path in faulty else o.path for o in objections
+        )  # still at fault: take more away
         faulty |= cuts
         known = _without(known, cuts)
     unseen = frozenset(faulty) | open_paths

@@ -56,7 +56,9 @@ def peft_arguments(spec: LoraSpec) -> dict[str, Any]:
         if name == "init":
             arguments |= _init_arguments(value)
         elif value is not None:
-            arguments[RENAMED.get(name, name)] = _whole(value) if name in ("alpha", "alpha_pattern") else _builtin(value)
+            arguments[RENAMED.get(name, name)] = (
+                _whole(value) if name in ("alpha", "alpha_pattern") else _builtin(value)
+            )
     return arguments
 
 

@@ -85,7 +85,7 @@ class Places:
     def renaming(self, native: DocumentPath, key: str) -> tuple[Fix, ...]:
         """A fix that writes ``key`` in the place of the key that leads to ``native``."""
         place = self.key(native)
-        return (Fix(f"rename to {key}", True, (Edit(place, self.spelled(key)),)),) if place else ()
+        return (Fix(f"rename to {key}", safe=True, edits=(Edit(place, self.spelled(key)),)),) if place else ()
 
 
 def at_value(

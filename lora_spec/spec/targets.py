@@ -61,7 +61,9 @@ AllLinear: TypeAlias = Annotated[Literal["all-linear"], BeforeValidator(_lower)]
 
 TargetModules: TypeAlias = Annotated[
     Annotated[AllLinear, Tag("<word>")] | Annotated[Names, Tag("<names>")] | Annotated[Regex, Tag("<regex>")],
-    Discriminator(_target_form, custom_error_type="shape", custom_error_message="a list of names, all-linear, or {regex: '...'}"),
+    Discriminator(
+        _target_form, custom_error_type="shape", custom_error_message="a list of names, all-linear, or {regex: '...'}"
+    ),
 ]
 
 ModuleNames: TypeAlias = Annotated[
@@ -102,5 +104,9 @@ def _token_form(value: Any) -> str | None:
 
 TokenIndices: TypeAlias = Annotated[
     Annotated[Numbers, Tag("<indices>")] | Annotated[dict[str, Numbers], Tag("<by module>")],
-    Discriminator(_token_form, custom_error_type="shape", custom_error_message="a list of token ids, or a map from module name to such a list"),
+    Discriminator(
+        _token_form,
+        custom_error_type="shape",
+        custom_error_message="a list of token ids, or a map from module name to such a list",
+    ),
 ]

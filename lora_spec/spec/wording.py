@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +19,11 @@ def yaml_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return value if _PLAIN.match(value) and value.lower() not in _AMBIGUOUS else f"'{value.replace(chr(39), chr(39) * 2)}'"
+        return (
+            value
+            if _PLAIN.match(value) and value.lower() not in _AMBIGUOUS
+            else f"'{value.replace(chr(39), chr(39) * 2)}'"
+        )
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{yaml_text(k)}: {yaml_text(v)}" for k, v in value.items()) + "}"
     if isinstance(value, Sequence):
@@ -67,5 +72,5 @@ def _number(value: Any, *, whole: bool) -> float | None:
     except ValueError:
         return None
     if not number.is_integer():
-        return None if whole or number in (float("inf"), float("-inf")) or number != number else number
+        return None if whole or not math.isfinite(number) else number
     return int(number)

@@ -33,6 +33,6 @@ def test_what_the_installed_peft_is_too_old_for_names_the_version(spec, monkeypa
     with pytest.raises(SpecError) as raised:
         wanted.to_peft()
     assert [(d.code, d.message) for d in raised.value.diagnostics] == [
-        ("LS309", f"peft {peft.__version__} has no 'runtime_config'"),
         ("LS309", f"peft {peft.__version__} has no 'kasa_config'"),
+        ("LS309", f"peft {peft.__version__} has no 'runtime_config'"),
     ]

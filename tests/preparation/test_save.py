@@ -39,7 +39,9 @@ def scaled(model, factor):
 
 
 def value(folder):
-    (single,) = {float(v) for tensor in load_file(folder / "adapter_model.safetensors").values() for v in tensor.unique()}
+    (single,) = {
+        float(v) for tensor in load_file(folder / "adapter_model.safetensors").values() for v in tensor.unique()
+    }
     return single
 
 
@@ -157,7 +159,9 @@ def test_a_link_to_a_folder_stays_a_link(model, tmp_path):
 def test_a_failure_leaves_the_old_adapter_and_nothing_beside_it(model, tmp_path, monkeypatch):
     folder = tmp_path / "adapter"
     save_adapter(scaled(model(), 1), folder)
-    monkeypatch.setattr("lora_spec.preparation.save.save_file", lambda *_a, **_k: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr(
+        "lora_spec.preparation.save.save_file", lambda *_a, **_k: (_ for _ in ()).throw(OSError("full"))
+    )
     with pytest.raises(OSError, match="full"):
         save_adapter(scaled(model(), 2), folder, overwrite=True)
     assert value(folder) == 1

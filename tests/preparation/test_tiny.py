@@ -19,7 +19,7 @@ WORKS = {
     "apertus": {}, "arcee": {}, "bloom": {}, "cohere": {}, "cohere2": {}, "deepseek_v3": {}, "ernie4_5": {},
     "exaone4": {}, "falcon": {}, "gemma": {}, "gemma2": {}, "gemma3_text": {}, "glm": {}, "glm4": {}, "glm4_moe": {},
     "gpt2": {}, "gpt_bigcode": {}, "gpt_neox": {}, "gpt_oss": {}, "gptj": {}, "granite": {}, "granitemoe": {},
-    "helium": {}, "hunyuan_v1_dense": {}, "lfm2": {}, "llama": {}, "minimax": {}, "ministral": {}, "mistral": {},
+    "helium": {}, "hunyuan_v1_dense": {"head_dim": 128}, "lfm2": {}, "llama": {}, "minimax": {}, "ministral": {"head_dim": 128}, "mistral": {},
     "mixtral": {}, "nemotron": {"num_key_value_heads": 8}, "olmo": {}, "olmo2": {}, "olmo3": {}, "olmoe": {}, "opt": {}, "phi": {}, "phi3": {},
     "qwen2": {}, "qwen2_moe": {}, "qwen3": {}, "qwen3_moe": {}, "qwen3_next": {}, "seed_oss": {}, "smollm3": {},
     "stablelm": {}, "starcoder2": {},

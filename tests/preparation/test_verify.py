@@ -52,7 +52,9 @@ def moe():
 
 
 def wrapped(model=None, **config):
-    return get_peft_model(model or qwen(), LoraConfig(**{"target_modules": ["q_proj"], "task_type": "CAUSAL_LM"} | config))
+    return get_peft_model(
+        model or qwen(), LoraConfig(**{"target_modules": ["q_proj"], "task_type": "CAUSAL_LM"} | config)
+    )
 
 
 def by_name(checks):

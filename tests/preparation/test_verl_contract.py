@@ -28,7 +28,9 @@ def same(one, two):
         one["hooks"] == two["hooks"]
         and one["modes"] == two["modes"]
         and one["weights"].keys() == two["weights"].keys()
-        and all(torch.equal(a, two["weights"][n][0]) and g == two["weights"][n][1] for n, (a, g) in one["weights"].items())
+        and all(
+            torch.equal(a, two["weights"][n][0]) and g == two["weights"][n][1] for n, (a, g) in one["weights"].items()
+        )
         and all(torch.equal(b, two["buffers"][n]) for n, b in one["buffers"].items())
     )
 
@@ -70,9 +72,7 @@ class TestVerlContract:
         assert {n: (p.dtype, p.requires_grad) for n, p in prepared.model.named_parameters()} == {
             n: (p.dtype, p.requires_grad) for n, p in wanted.named_parameters()
         }
-        for (name, one), (_, two) in zip(
-            prepared.model.state_dict().items(), wanted.state_dict().items(), strict=True
-        ):
+        for (name, one), (_, two) in zip(prepared.model.state_dict().items(), wanted.state_dict().items(), strict=True):
             assert torch.equal(one, two), name
 
     def test_settings_reach_peft(self, base, spec):
@@ -88,9 +88,7 @@ class TestVerlContract:
         assert {tensor.dtype for tensor in tensors if tensor.is_floating_point()} == {torch.bfloat16}
 
     def test_the_native_form_keeps_buffers_and_adapters_in_float32(self, base, spec):
-        prepared = prepare(
-            base(), spec({"dtype": "bfloat16", "adapter_dtype": "float32"}, modules_to_save=["lm_head"])
-        )
+        prepared = prepare(base(), spec({"dtype": "bfloat16", "adapter_dtype": "float32"}, modules_to_save=["lm_head"]))
         model = prepared.model
         assert {p.dtype for p in model.parameters() if p.requires_grad} == {torch.float32}
         assert {p.dtype for p in model.parameters() if not p.requires_grad} == {torch.bfloat16}
@@ -102,9 +100,7 @@ class TestVerlContract:
         model = base()
         prepared = prepare(model, LoraSpec(base_model="tiny-qwen2", lora={"adapter_path": str(folder)}, prepare=VERL))
         wanted = PeftModel.from_pretrained(base(), folder, is_trainable=True).to(torch.bfloat16)
-        for (name, one), (_, two) in zip(
-            prepared.model.named_parameters(), wanted.named_parameters(), strict=True
-        ):
+        for (name, one), (_, two) in zip(prepared.model.named_parameters(), wanted.named_parameters(), strict=True):
             assert torch.equal(one, two), name
             assert one.requires_grad == two.requires_grad == ("lora_" in name)
         assert [s.name for s in prepared.steps] == [
