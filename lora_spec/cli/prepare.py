@@ -15,6 +15,7 @@ from lora_spec.cli.faults import print_diagnostics, read_and_judge
 from lora_spec.diagnostics import Diagnostic, SpecError
 from lora_spec.pipeline import Examined
 from lora_spec.reports.prepared import prepared_as_json, prepared_as_text
+from lora_spec.rules.inspections import NOT_CHECKED
 from lora_spec.source.document import Document
 from lora_spec.spec.places import Places
 
@@ -55,7 +56,7 @@ def _prepare(document: Document, examined: Examined, spec: LoraSpec, arguments: 
             save_adapter(prepared, output, overwrite=arguments.overwrite)
     except SpecError as error:
         placed = tuple(_in_the_file(d, examined.parsed.places) for d in error.diagnostics)
-        return _stopped(document, (*examined.diagnostics, *placed), arguments)
+        return _stopped(document, (*_judged(examined), *placed), arguments)
     except (CannotShrink, StepCrashedError, OSError) as error:
         _say(str(error))
         return 2
@@ -66,6 +67,11 @@ def _prepare(document: Document, examined: Examined, spec: LoraSpec, arguments: 
     return 0 if prepared.passed else 1
 
 
+def _judged(examined: Examined) -> tuple[Diagnostic, ...]:
+    """What was said of the file, less what was not checked then: the model is here now."""
+    return tuple(d for d in examined.diagnostics if d.code != NOT_CHECKED.code)
+
+
 def _report(
     document: Document,
     examined: Examined,
@@ -74,7 +80,7 @@ def _report(
     arguments: argparse.Namespace,
 ) -> None:
     found = tuple(_in_the_file(d, examined.parsed.places) for d in prepared.diagnostics)
-    diagnostics = (*examined.diagnostics, *found)
+    diagnostics = (*_judged(examined), *found)
     if arguments.json:
         sys.stdout.write(json.dumps(prepared_as_json(prepared, diagnostics, output), indent=2) + "\n")
         return

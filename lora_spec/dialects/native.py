@@ -43,9 +43,9 @@ def recognise(document: Document) -> bool:
     keys = set(root.keys())
     if isinstance(root.get("lora"), Mapping):
         return True
-    others = {"prepare", "quantization", "train", "serve", "model_class"}
-    near = {closest(key, ("lora", *others)) for key in keys}
-    return "base_model" in keys and (len(keys) == 1 or "lora" in keys or bool(near - {None}))
+    sections = ("lora", "prepare", "quantization", "train", "serve", "model_class")
+    meant = {closest(key, sections) for key in keys if not key.startswith("lora_")}  # lora_r and its like are axolotl's
+    return "base_model" in keys and (len(keys) == 1 or bool(meant - {None}))
 
 
 def parse(document: Document) -> Parsed:

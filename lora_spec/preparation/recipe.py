@@ -8,7 +8,8 @@ from peft import PeftModel
 from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import nn
 
-from lora_spec.diagnostics import Diagnostic
+from lora_spec.diagnostics import Diagnostic, SpecError
+from lora_spec.inventory.live import module_names
 from lora_spec.preparation.adapter_folder import find_adapter
 from lora_spec.preparation.build import build
 from lora_spec.preparation.build_tiny import build_tiny
@@ -30,6 +31,8 @@ from lora_spec.preparation.wrap import (
     wrap_peft,
 )
 from lora_spec.rules.preparation import ALREADY_WRAPPED, STEP_UNAVAILABLE
+from lora_spec.rules.targets import inspect_targets
+from lora_spec.spec.parsing import Parsed
 from lora_spec.spec.root import LoraSpec
 
 
@@ -90,6 +93,7 @@ def _prepare(model: Any, spec: LoraSpec, log: StepLog, *, online: bool, changes:
     adapter = find_adapter(lora.adapter_path, online=online) if lora.adapter_path is not None else None
     refuse_checkpointing(model, spec.prepare.gradient_checkpointing)
     if adapter is None:
+        _refuse_dead_targets(model, spec)
         rehearse_new(model, spec)
     else:
         rehearse_loading(model, adapter)
@@ -144,6 +148,14 @@ def count_parameters(model: Any) -> tuple[int, int]:
         trainable, total = model.get_nb_trainable_parameters()
         return trainable, total
     return sum(p.numel() for p in model.parameters() if p.requires_grad), sum(p.numel() for p in model.parameters())
+
+
+def _refuse_dead_targets(model: nn.Module, spec: LoraSpec) -> None:
+    """Raise where a target names nothing in ``model``: PEFT says so only when nothing at all matches."""
+    parsed = Parsed(spec, (), draft=spec)
+    found = [f for f in inspect_targets(parsed, module_names(model)) if isinstance(f, Diagnostic)]
+    if found:
+        raise SpecError(found)
 
 
 def _refuse(model: nn.Module | None, spec: LoraSpec) -> None:

@@ -54,7 +54,7 @@ class StepLog:
             yield note
         except (SpecError, CannotShrink):
             raise
-        except Exception as error:  # noqa: BLE001 - torch, transformers and peft raise anything; the step's name helps
+        except Exception as error:
             raise StepCrashedError(name, error) from error
         self.steps.append(Step(name, time.perf_counter() - began, peak_bytes(), note.did))
 
@@ -65,7 +65,7 @@ def peak_bytes() -> int:
         return torch.cuda.max_memory_allocated()
     if sys.platform == "win32":
         return 0
-    import resource  # noqa: PLC0415 - not on Windows
+    import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024  # bytes on macOS, KiB elsewhere

@@ -82,7 +82,7 @@ def _copied(parameter: nn.Parameter, storages: dict[int, torch.UntypedStorage]) 
     original = parameter.untyped_storage()
     storage = storages.get(original.data_ptr())
     if storage is None:
-        storage = storages[original.data_ptr()] = original.clone()
+        storage = storages[original.data_ptr()] = copy.deepcopy(original)
     empty = torch.empty(0, dtype=parameter.dtype, device=parameter.device)
     view = empty.set_(storage, parameter.storage_offset(), parameter.shape, parameter.stride())
     return nn.Parameter(view)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _PLAIN = re.compile(r"^[A-Za-z_./][\w./-]*$")
-_AMBIGUOUS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none", "~"}
+_AMBIGUOUS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
 _LONG = 60
 
 

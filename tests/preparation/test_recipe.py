@@ -61,7 +61,7 @@ def test_a_model_that_peft_has_wrapped_is_refused(base, spec):
 def test_checkpointing_that_the_class_lacks_is_refused_before_anything_changes(base, spec):
     model = base()
     model.supports_gradient_checkpointing = False
-    with pytest.raises(SpecError, match="LS307 prepare.gradient_checkpointing"):
+    with pytest.raises(SpecError, match=r"LS307 prepare.gradient_checkpointing"):
         prepare(model, spec({"gradient_checkpointing": True}))
     assert not model.get_input_embeddings()._forward_hooks
 
@@ -85,7 +85,7 @@ def test_what_peft_warns_of_is_an_info(base, spec):
 
 
 def test_an_init_that_only_the_weights_refuse_says_that_the_model_is_changed(base, spec):
-    with pytest.raises(SpecError, match="LS301 .*the model is partly changed"):
+    with pytest.raises(SpecError, match=r"LS301 .*the model is partly changed"):
         prepare(base(), spec(trainable_token_indices=[512]))
 
 
@@ -108,7 +108,7 @@ def test_an_adapter_that_does_not_fit_is_refused_before_anything_changes(base, a
             folder = folder / "elsewhere"
     model = base()
     spec = LoraSpec(base_model="tiny-qwen2", lora={"adapter_path": str(folder)})
-    with pytest.raises(SpecError, match="LS305 lora.adapter_path"):
+    with pytest.raises(SpecError, match=r"LS305 lora.adapter_path"):
         prepare(model, spec)
     assert not model.get_input_embeddings()._forward_hooks
     assert not any("lora" in name for name, _ in model.named_modules())
@@ -142,7 +142,7 @@ def test_a_local_folder_is_loaded_with_its_weights(base, tmp_path):
 
 
 def test_an_unknown_model_class_is_said(spec):
-    with pytest.raises(SpecError, match="LS306 model_class: transformers .* has no class 'Qwen9ForCausalLM'"):
+    with pytest.raises(SpecError, match=r"LS306 model_class: transformers .* has no class 'Qwen9ForCausalLM'"):
         load(spec(root={"model_class": "Qwen9ForCausalLM"}))
 
 

@@ -122,7 +122,7 @@ def test_an_adapter_is_not_overwritten_unasked(model, tmp_path):
 
 def test_a_file_in_the_way_is_refused_even_with_overwrite(model, tmp_path):
     (tmp_path / "adapter").write_text("mine")
-    with pytest.raises(SpecError, match="LS303 .* is a file"):
+    with pytest.raises(SpecError, match=r"LS303 .* is a file"):
         save_adapter(model(), tmp_path / "adapter", overwrite=True)
     assert (tmp_path / "adapter").read_text() == "mine"
 

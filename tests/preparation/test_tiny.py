@@ -72,7 +72,7 @@ def test_a_rehearsal_of_a_real_config_keeps_depth_and_names(name):
 
 @pytest.mark.skipif(not MODELS.is_dir(), reason=f"no {MODELS}")
 def test_what_peft_refuses_is_refused_in_the_rehearsal_too():
-    with pytest.raises(SpecError, match="LS301 .*Mamba"):
+    with pytest.raises(SpecError, match=r"LS301 .*Mamba"):
         load(spec_for(MODELS / "Nemotron-H-56B-Base-8K"), tiny=True)
 
 
@@ -139,7 +139,7 @@ def test_a_plain_init_does_not():
 @pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
 def test_an_adapter_to_continue_cannot_be_shrunk(adapter):
     spec = LoraSpec(base_model="tiny-qwen2", lora={"adapter_path": str(adapter())})
-    with pytest.raises(CannotShrink, match="the adapter in lora.adapter_path has the full size"):
+    with pytest.raises(CannotShrink, match=r"the adapter in lora.adapter_path has the full size"):
         load(spec, tiny=True)
 
 

@@ -1,0 +1,43 @@
+"""Targets against a model that the caller has."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from lora_spec import LoraSpec, check
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture
+def model() -> Iterator[object]:
+    from torch import nn
+
+    block = nn.ModuleDict({"q_proj": nn.Linear(4, 4), "v_proj": nn.Linear(4, 4)})
+    yield nn.ModuleDict({"layers": nn.ModuleList([block]), "lm_head": nn.Linear(4, 4)})
+
+
+def codes(model: object, targets: object) -> list[tuple[str, str]]:
+    spec = LoraSpec(base_model="a", lora={"rank": 8, "alpha": 16, "target_modules": targets})
+    return [(d.code, d.help) for d in check(spec, model)]
+
+
+def test_entries_that_match(model: object) -> None:
+    assert codes(model, ["q_proj", "layers.0.v_proj", "lm_head"]) == []
+
+
+def test_an_entry_that_matches_nothing_has_the_nearest_name(model: object) -> None:
+    assert codes(model, ["q_proj", "v_prj"]) == [("LS201", "did you mean v_proj?")]
+
+
+def test_a_part_of_a_segment_is_no_suffix(model: object) -> None:
+    assert [code for code, _ in codes(model, ["proj"])] == ["LS201"]
+
+
+def test_a_regex_must_match_a_whole_name(model: object) -> None:
+    assert [code for code, _ in codes(model, {"regex": r"layers\.1\..*"})] == ["LS201"]
+    assert codes(model, {"regex": r"layers\.0\.[qv]_proj"}) == []
+
+
+def test_without_a_model_the_names_are_not_checked() -> None:
+    assert codes(None, ["q_proj"]) == [("LS017", "")]
