@@ -16,7 +16,14 @@ for diagnostic in check(spec):
 print(spec.to_peft().r)
 
 torch.manual_seed(0)
-config = Qwen2Config(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, vocab_size=256)
+config = Qwen2Config(
+    hidden_size=64,
+    intermediate_size=128,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    vocab_size=256,
+)
 prepared = prepare(AutoModelForCausalLM.from_config(config), spec)
 print(prepared.trainable_line)
 assert all(result.passed for result in verify(prepared.model, spec))

@@ -19,12 +19,10 @@ def report_as_text(report: Report, *, colour: bool = False) -> str:
 
 
 def file_as_text(file: FileReport, *, colour: bool = False) -> str:
-    """One file's diagnostics, an empty line after each."""
+    """One file's diagnostics, an empty line after each; what is only worth knowing comes last."""
     lines = _lines(file.text)
-    return (
-        "".join(f"{diagnostic_as_text(d, file.path, lines, colour=colour)}\n\n" for d in file.diagnostics).rstrip("\n")
-        + "\n"
-    )
+    ordered = sorted(file.diagnostics, key=lambda d: d.severity is Severity.INFO)
+    return "".join(f"{diagnostic_as_text(d, file.path, lines, colour=colour)}\n\n" for d in ordered).rstrip("\n") + "\n"
 
 
 def diagnostic_as_text(diagnostic: Diagnostic, path: str, lines: list[str], *, colour: bool = False) -> str:

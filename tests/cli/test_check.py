@@ -154,7 +154,7 @@ def test_flags_that_name_nothing(folder: Path, flags: list[str], capsys: pytest.
 
 
 @pytest.mark.parametrize("argv", [["check", "--fix"], ["chek"], [], ["check", "--format", "sarif"], ["plan", "a.yaml"]])
-def test_what_this_version_lacks_is_a_usage_error(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_this_version_lacks_is_a_usage_error(argv: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(argv)
     assert stop.value.code == 2

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import lora_spec
 from lora_spec.cli.main import main
 
 torch = pytest.importorskip("torch")
@@ -49,7 +50,7 @@ def test_text_ends_in_peft_s_line(file: Path, capsys: pytest.CaptureFixture[str]
 def test_a_fault_of_the_file_stops_before_anything_is_built(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(TEXT.replace("alpha: 8", "alpha: 0"))
     code, result = run_json(capsys, str(file))
-    assert (code, result["steps"], [d["code"] for d in result["diagnostics"]]) == (1, [], ["LS017", "LS101"])
+    assert (code, result["steps"], [d["code"] for d in result["diagnostics"]]) == (1, [], ["LS101", "LS017"])
 
 
 def test_a_target_that_the_model_lacks_is_told_at_its_place(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,7 +58,7 @@ def test_a_target_that_the_model_lacks_is_told_at_its_place(file: Path, capsys: 
     code, result = run_json(capsys, str(file))
     [found] = result["diagnostics"]
     assert (code, found["code"], found["document_path"]) == (1, "LS201", ["lora", "target_modules", 1])
-    assert found["range"]["start"] == {"line": 2, "column": 51}
+    assert found["range"]["start"] == {"line": 2, "column": 52}
 
 
 def test_the_adapter_is_saved_and_not_over_another(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,13 +95,17 @@ def test_a_model_that_is_not_here(file: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_tiny(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = json.loads((Path(lora_spec.__file__).parent / "inventory/models/tiny-qwen2/config.json").read_text())
+    Path("base").mkdir()
+    Path("base", "config.json").write_text(json.dumps(config | {"hidden_size": 1024, "intermediate_size": 4096}))
+    file.write_text(TEXT.replace("tiny-qwen2", "./base"))
     code, result = run_json(capsys, str(file), "--tiny")
     assert code == 0
-    assert result["changes"]
+    assert any("hidden_size" in change for change in result["changes"])
 
 
 def test_a_missing_extra(file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lora_spec.cli.prepare.find_spec", lambda name: None)
+    monkeypatch.setattr("lora_spec.cli.prepare.find_spec", lambda _: None)
     assert main(["prepare", str(file)]) == 2
     expected = "lora-spec: prepare needs torch, transformers, peft, safetensors: pip install 'lora-spec[train]'\n"
     assert capsys.readouterr().err == expected

@@ -1,7 +1,5 @@
 """Targets against a model that the caller has."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from lora_spec import LoraSpec, check
@@ -10,11 +8,11 @@ torch = pytest.importorskip("torch")
 
 
 @pytest.fixture
-def model() -> Iterator[object]:
+def model() -> object:
     from torch import nn
 
     block = nn.ModuleDict({"q_proj": nn.Linear(4, 4), "v_proj": nn.Linear(4, 4)})
-    yield nn.ModuleDict({"layers": nn.ModuleList([block]), "lm_head": nn.Linear(4, 4)})
+    return nn.ModuleDict({"layers": nn.ModuleList([block]), "lm_head": nn.Linear(4, 4)})
 
 
 def codes(model: object, targets: object) -> list[tuple[str, str]]:

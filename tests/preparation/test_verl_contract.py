@@ -156,9 +156,9 @@ class TestVerlContract:
         model = base()
         before = fingerprint(model)
         with pytest.raises(SpecError) as raised:
-            prepare(model, spec(VERL, target_modules=["query", "q_norm"]))
+            prepare(model, spec(VERL, target_modules=["self_attn"]))
         (found,) = raised.value.diagnostics
         assert found.code == "LS301"
-        assert found.message.startswith("peft refused: Target modules {")
+        assert found.message.startswith("peft refused: Target module Qwen2Attention(")
         assert found.document_path == ("lora", "target_modules")
         assert same(before, fingerprint(model))
