@@ -95,15 +95,15 @@ class SpecError(ValueError):
         return type(self), (self.diagnostics,)
 
 
-def closest(word: str, candidates: Iterable[str]) -> str | None:
+def closest(word: str, candidates: Iterable[str], *, cutoff: float = 0.65) -> str | None:
     """The candidate that ``word`` was probably meant to be, or None where nothing is near.
 
-    Case, dashes and camel case do not count as differences.
+    Case, dashes and camel case do not count as differences; ``cutoff`` is how alike the two must be, up to 1.
     """
     import difflib  # start-up time: most documents have no misspelling
 
     by_form = {_plain(candidate): candidate for candidate in candidates}
-    near = difflib.get_close_matches(_plain(word), by_form, n=1, cutoff=0.65)
+    near = difflib.get_close_matches(_plain(word), by_form, n=1, cutoff=cutoff)
     return by_form[near[0]] if near else None
 
 

@@ -34,7 +34,7 @@ SECTIONS = tuple(LoraSpec.model_fields)
 
 
 def recognise(document: Document) -> bool:
-    """A `lora` section, a base model with another section of ours, or a modeline that names our schema."""
+    """A `lora` section, a base model with a section or LoRA settings of ours, or a modeline that names our schema."""
     root = document.root
     if not isinstance(root, Mapping):
         return False
@@ -42,10 +42,28 @@ def recognise(document: Document) -> bool:
         return True
     keys = set(root.keys())
     if isinstance(root.get("lora"), Mapping):
+        return not keys & {"_target_", "_component_"}  # a part of a config that is composed elsewhere
+    if "base_model" not in keys or keys & AXOLOTL:
+        return False
+    if len(keys) == 1 or keys & {*SECTIONS[1:], *SETTINGS}:
         return True
-    sections = ("lora", "prepare", "quantization", "train", "serve", "model_class")
-    meant = {closest(key, sections) for key in keys if not key.startswith("lora_")}  # lora_r and its like are axolotl's
-    return "base_model" in keys and (len(keys) == 1 or bool(meant - {None}))
+    sections = [key for key in keys if isinstance(root.get(key), Mapping)]
+    return any(closest(key, SECTIONS[1:], cutoff=0.75) for key in sections) or any(
+        _is_lora_section(root, key) for key in sections
+    )
+
+
+AXOLOTL = {"datasets", "adapter", "lora_r", "micro_batch_size", "sequence_len", "pretraining_dataset", "plugins"}
+"""Keys by which an axolotl file is known, which has `base_model` too."""
+
+
+SETTINGS = {"rank", "alpha", "target_modules"}
+"""What a `lora` section is known by, also where it has another name or its settings stand at the root."""
+
+
+def _is_lora_section(root: Mapping, key: str) -> bool:
+    section = root.get(key)
+    return isinstance(section, Mapping) and len({*SETTINGS, "r", "lora_alpha"} & set(section.keys())) > 1
 
 
 def parse(document: Document) -> Parsed:

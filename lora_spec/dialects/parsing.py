@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from lora_spec.diagnostics import Diagnostic, Rule, Severity, closest
+from lora_spec.diagnostics import Diagnostic, Rule, Severity, closest, dotted
 from lora_spec.dialects import native, verl
 from lora_spec.source.document import Document, Mapping, first_key_range
 from lora_spec.spec.parsing import Parsed
@@ -52,11 +52,27 @@ def parse(document: Document, *, dialect: str | None = None) -> Parsed:
     return parsed
 
 
+def _hints(keys: tuple[str, ...]) -> list[str]:
+    """The native names of settings that stand at the root, and the sections that keys are near to."""
+    from lora_spec.spec.foreign_names import native_name
+    from lora_spec.spec.lora import Lora
+
+    hints = []
+    for key in keys[:20]:
+        path = ("lora", key) if key in Lora.model_fields else native_name(key.lower())
+        if path is not None:
+            hints.append(f"{key} is {dotted(path)} in a native file")
+        elif (near := closest(key, native.SECTIONS, cutoff=0.8)) and near != key:
+            hints.append(f"{key} is close to {near}")
+    return hints[:5]
+
+
 def _unrecognised(document: Document) -> Diagnostic:
     keys = document.root.keys() if isinstance(document.root, Mapping) else ()
-    near = {key: meant for key in keys if (meant := closest(key, native.SECTIONS)) and meant != key}
-    hints = [f"{key} is close to {meant}" for key, meant in near.items()]
-    start = "; ".join(hints) or "a native file has base_model and lora; verl's has model.path or model.partial_pretrain"
+    start = (
+        "; ".join(_hints(keys))
+        or "a native file has base_model and lora; verl's has model.path or model.partial_pretrain"
+    )
     return Diagnostic(
         code=UNRECOGNISED.code,
         name=UNRECOGNISED.name,

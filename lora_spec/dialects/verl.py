@@ -60,6 +60,22 @@ KEYS = {
 }
 """verl's LoRA keys and the native fields of the `lora` section."""
 
+NATIVE_ONLY = {
+    "rank",
+    "alpha",
+    "adapter_path",
+    "bias",
+    "modules_to_save",
+    "use_rslora",
+    "use_dora",
+    "rank_pattern",
+    "alpha_pattern",
+    "layers_to_transform",
+    "layers_pattern",
+    "trainable_token_indices",
+}
+"""Settings of LoRA that verl has under another name or not at all; its other keys are none of our business."""
+
 DEFAULTS = {"lora_rank": 0, "lora_alpha": 16, "target_modules": "all-linear"}
 
 DTYPES = {"fp32": "float32", "32": "float32", "bf16": "bfloat16", "fp16": "float16", "16": "float16", "half": "float16"}
@@ -87,7 +103,7 @@ def recognise(document: Document) -> bool:
 
 
 def _lora_like(keys: set[str]) -> set[str]:
-    return {key for key in keys if key in KEYS or key == "lora" or (closest(key, KEYS) and key.startswith("lora"))}
+    return {k for k in keys if k in KEYS or k == "lora" or (k.lower().startswith("lora") and closest(k, KEYS))}
 
 
 class _Section(NamedTuple):
@@ -114,7 +130,8 @@ class _Section(NamedTuple):
 
 
 def _section(document: Document) -> _Section:
-    path: DocumentPath = ("actor_rollout_ref", "model") if document.node(("actor_rollout_ref",)) else ("model",)
+    paths: tuple[DocumentPath, ...] = (("actor_rollout_ref", "model"), ("model",), ("critic", "model"))
+    path = next((path for path in paths if isinstance(document.node(path), Mapping)), paths[0])
     node = document.node(path)
     values = to_plain(node, resolve_omegaconf) if isinstance(node, Mapping) else {}
     assert isinstance(values, dict)
@@ -131,33 +148,43 @@ def parse(document: Document) -> Parsed:
     moved: dict[DocumentPath, DocumentPath] = {
         ("base_model",): section.place(section.base_key),
         ("lora",): section.path,
+        ("lora", "target_modules", "regex"): section.place("target_modules"),
+        ("lora", "exclude_modules", "regex"): section.place("exclude_modules"),
         **{("lora", field): section.place(key) for key, field in KEYS.items()},
     }
-    values: dict[str, Any] = {"lora": _lora(section), "prepare": _prepare(document, section, moved)}
+    places = Places(document, moved, core=False)
+    misplaced = (*_misplaced(document, section, places), *_null_rank(section, places))
+    suspects = frozenset(("lora", KEYS[key]) for _, key in misplaced if key is not None)
+    values: dict[str, Any] = {"lora": _lora(section, suspects), "prepare": _prepare(document, section, moved)}
     if (base := section.values.get(section.base_key)) is not None:
         values["base_model"] = base
-    places = Places(document, moved)
-    misplaced = (*_misplaced(document, section, places), *_null_rank(section, places))
+    left_open = _natively(moved, frozenset(open_paths(document.root)))
+    if "base_model" not in values and document.node(("defaults",)) is not None:  # Hydra composes the rest
+        left_open |= {("base_model",)}
     return parse_values(
         values,
         places,
-        open_paths=_natively(moved, frozenset(open_paths(document.root))),
+        open_paths=left_open,
         dialect=NAME,
         already=(*document.diagnostics, *(diagnostic for diagnostic, _ in misplaced)),
-        suspects=frozenset(("lora", KEYS[key]) for _, key in misplaced if key is not None),
+        suspects=suspects,
     )
 
 
-def _lora(section: _Section) -> dict[str, Any]:
+def _lora(section: _Section, suspects: frozenset[DocumentPath]) -> dict[str, Any]:
+    """The adapter; where the rank is in doubt, what else is said of it is looked at as well."""
     path, rank = section.get("lora_adapter_path"), section.get("lora_rank")
-    if path is not None:
+    if isinstance(path, str):
         return {"adapter_path": path}
-    if rank == 0 and not isinstance(rank, bool):
-        return {"rank": 0}
+    if rank == 0 and not isinstance(rank, bool) and ("lora", "rank") not in suspects:
+        return {"rank": 0} if path is None else {"adapter_path": path}
     lora = {field: section.get(key) for key, field in KEYS.items() if section.get(key) is not None}
     for field in ("target_modules", "exclude_modules"):
-        if isinstance(lora.get(field), str) and (field, lora[field].lower()) != ("target_modules", "all-linear"):
-            lora[field] = {"regex": lora[field]}  # PEFT takes any other text for a regex
+        value = lora.get(field)
+        if isinstance(value, str) and (field, value.lower()) != ("target_modules", "all-linear"):
+            lora[field] = {"regex": value}  # PEFT takes any other text for a regex
+        elif isinstance(value, dict):
+            lora[field] = {}  # the native form {regex: …}, which verl hands on to PEFT as it is
     return {**lora, "bias": "none", "task_type": "CAUSAL_LM"}
 
 
@@ -199,9 +226,9 @@ _Misplaced: TypeAlias = tuple[Diagnostic, str | None]
 def _misplaced(document: Document, section: _Section, places: Places) -> Iterator[_Misplaced]:
     """LoRA settings under a name or at a place where verl does not look; other keys are none of our business."""
     for key in section.values:
-        foreign = native_name(key)
+        foreign = ("lora", key) if key in NATIVE_ONLY else native_name(key)
         is_lora = foreign is not None and foreign[0] == "lora" and foreign != ("lora",)
-        near = closest(key, KEYS) if key.startswith(("lora", "target", "exclude")) else None
+        near = closest(key, KEYS) if key.lower().startswith(("lora", "target", "exclude")) else None
         if key in KEYS or key == "lora" or not (is_lora or near):
             continue
         theirs = near or next((k for k, field in KEYS.items() if foreign and field == foreign[-1]), None)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
 from lora_spec.rules.inspection import Finding, Inspection, new_adapter
 from lora_spec.rules.leaf_names import split_glued
-from lora_spec.source.document import Sequence
 from lora_spec.spec.parsing import Parsed
 from lora_spec.spec.places import at_value
 from lora_spec.spec.wording import yaml_text
@@ -36,7 +35,7 @@ REGEX_IN_LIST = Rule(
     "LS123",
     "regex-in-list",
     Severity.ERROR,
-    "PEFT takes a list entry literally, as a whole name or a dotted suffix of one. A pattern in a list matches "
+    "PEFT takes a list entry as it stands, as a whole name or a dotted suffix of one. A pattern in a list matches "
     "nothing, and beside a good name PEFT says nothing about it.",
     r"lora: {rank: 16, alpha: 32, target_modules: ['.*layers\.0\..*q_proj']}",
     r"lora: {rank: 16, alpha: 32, target_modules: {regex: '.*layers\.0\..*q_proj'}}",
@@ -139,19 +138,24 @@ def _split_text(field: str, entries: tuple[_Entry, ...], parsed: Parsed) -> Diag
 
 _WORDS = {"all-linear", "all_linear", "alllinear", "all", "all-linears", "all_linears", "all linear"}
 _REGEX_CHARACTERS = re.compile(r"[\\*+?^$|()\[\]{}]")
+_QUOTES = "'\"`\u201c\u201d\u2018\u2019«»"
+_AROUND = f" \t\r\n{_QUOTES}[],;:\u00a0\u200b\u200c\u200d\ufeff"
+"""What clings to a name that was cut out of another text."""
+_SEPARATORS = r"(?:[\s,;]|\\n)+"
 
 
 def _entry(entry: _Entry, count: int, parsed: Parsed) -> Iterator[Diagnostic]:
-    name, stripped = entry.name, entry.name.strip(" \t\n\r'\"[]`")
-    parts = [part.strip("'\"[]") for part in re.split(r"[\s,;]+", stripped) if part.strip("'\"[]")]
+    name, stripped = entry.name, entry.name.strip(_AROUND)
+    bare = re.sub(r"^[-!~•*\u2013\u2014] +", "", stripped)
+    parts = [part.strip(_AROUND) for part in re.split(_SEPARATORS, bare) if part.strip(_AROUND)]
     if not stripped:
         yield _at(entry, parsed, NOT_A_MODULE, "is empty", "remove it, or write a module name")
     elif stripped.lower() in _WORDS and entry.field == "target_modules":
         yield _all_linear(entry, count, parsed)
-    elif len(parts) > 1 and not _REGEX_CHARACTERS.search(stripped.replace("[", "").replace("]", "")):
+    elif len(parts) > 1 and all(re.fullmatch(r"[\w.-]+", part) for part in parts):
         yield _at(entry, parsed, JOINED_NAMES, f"is {len(parts)} names in one text", _splitting(parts), parts)
-    elif stripped != name and not _REGEX_CHARACTERS.search(stripped):
-        yield _at(entry, parsed, QUOTED_NAME, _left_inside(name), f"write {yaml_text(stripped)}", [stripped])
+    elif bare != name and not _REGEX_CHARACTERS.search(bare):
+        yield _at(entry, parsed, QUOTED_NAME, _left_inside(name), f"write {yaml_text(bare)}", [bare])
     elif _REGEX_CHARACTERS.search(name):
         yield _regex(entry, count, parsed)
     elif glued := split_glued(name):
@@ -167,9 +171,15 @@ def _splitting(parts: list[str]) -> str:
 
 
 def _left_inside(name: str) -> str:
-    if any(quote in name for quote in "'\"`"):
+    if any(quote in name for quote in _QUOTES):
         return "has quotes left inside the name"
-    return "has brackets left inside the name" if any(b in name for b in "[]") else "has spaces around the name"
+    if any(b in name for b in "[]"):
+        return "has brackets left inside the name"
+    if any(mark in name for mark in ",;:"):
+        return "has punctuation left around the name"
+    if name.strip() == name and not name.startswith(("-", "!", "~", "•", "*", "\u2013", "\u2014")):
+        return "has invisible characters around the name"
+    return "has spaces around the name" if name.strip() != name else "has a list mark left inside the name"
 
 
 def _all_linear(entry: _Entry, count: int, parsed: Parsed) -> Diagnostic:
@@ -185,58 +195,76 @@ def _all_linear(entry: _Entry, count: int, parsed: Parsed) -> Diagnostic:
 
 
 def _regex(entry: _Entry, count: int, parsed: Parsed) -> Diagnostic:
-    suffix = re.fullmatch(r"(?:\^?\.?\*\\?\.)([\w.]+)\$?", entry.name)
-    message = f"{yaml_text(entry.name)} is a pattern, but a list entry is taken literally"
-    if suffix:
+    from lora_spec.spec.repairs import as_regex  # start-up time: few files have a pattern in a list
+
+    places, path = parsed.places, entry.path[:-1]
+    message = f"{yaml_text(entry.name)} is a pattern, but list entries are plain names"
+    if suffix := re.fullmatch(r"(?:\^?\.?\*\\?\.)?([A-Za-z_][\w.]*)\$?", entry.name):
         remedy = f"write {suffix[1]}: a name matches wherever it ends a module's name"
-        return at_value(
-            parsed.places, entry.path, REGEX_IN_LIST, message, remedy, parsed.places.replacement(entry.path, suffix[1])
-        )
-    pattern = _whole_name(entry.name)
+        fixes = places.replacement(entry.path, suffix[1])
+        return at_value(places, entry.path, REGEX_IN_LIST, message, remedy, fixes)
+    if entry.field in ("modules_to_save", "target_parameters"):
+        remedy = f"{places.name(path)} takes no patterns: write the names out"
+        return at_value(places, entry.path, REGEX_IN_LIST, message, remedy)
+    pattern = as_regex(entry.name)
     value = {"regex": pattern} if parsed.dialect == "lora-spec" else pattern  # other tools take a text for a regex
-    whole = f"{parsed.places.name(entry.path[:-1])}: {parsed.places.spelled(value)}"
+    whole = f"{places.name(path)}: {places.spelled(value)}"
     remedy = f"write {whole}" if count == 1 else f"write one regex that covers the list, such as {whole}"
-    return at_value(parsed.places, entry.path, REGEX_IN_LIST, message, remedy)
+    fixes = places.replacement(path, value, safe=False) if count == 1 else ()
+    return at_value(places, entry.path, REGEX_IN_LIST, message, remedy, fixes)
 
 
-def _whole_name(pattern: str) -> str:
-    """A pattern for a part of a name as one for the whole name."""
-    pattern = pattern.removeprefix("re:").removesuffix("$").removeprefix("^")
-    return pattern if pattern.startswith((".*", "model", "(.*")) else rf".*\.{pattern}"
+_PARAMETER = re.compile(r"(.+?)(?:\.(?:weight|bias|base_layer|lora_[AB]|lora_embedding_[AB]|default))+")
+_CLASSES = {"Linear", "Linear4bit", "Linear8bitLt", "Conv1D", "Conv2d", "Embedding", "LoraLayer"}
+_NO_NAMES = {"null", "none", "true", "false", "nil"}
 
 
 def _impossible(entry: _Entry, parsed: Parsed) -> Iterator[Diagnostic]:
     """A plain name that no module can have."""
-    name = entry.name
+    name, where = entry.name, entry.field
     if name.isdigit():
         yield _at(entry, parsed, NOT_A_MODULE, "is a number, not a name", "write a module name such as q_proj")
-    elif "/" in name or name.startswith(".") or name.endswith("."):
-        cleaned = name.replace("/", ".").strip(".")
+    elif name.lower() in _NO_NAMES:
+        yield _at(entry, parsed, NOT_A_MODULE, "is no module name", "remove it, or write a module name such as q_proj")
+    elif name.startswith(("nn.", "torch.nn.")) or name in _CLASSES:
+        what = "is a class; modules are found by their names, such as q_proj"
+        remedy = "write all-linear for every linear layer, or the modules' names"
+        yield _at(entry, parsed, NOT_A_MODULE, what, remedy)
+    elif name[0] in "!-~":
+        listed = "" if where == "exclude_modules" else f"; list {name[1:].strip()} in exclude_modules to leave it out"
+        yield _at(entry, parsed, NOT_A_MODULE, "is no module name", f"remove {name[0]}{listed}")
+    elif "/" in name or name.startswith(".") or name.endswith(".") or ".." in name:
+        cleaned = re.sub(r"\.+", ".", name.replace("/", ".")).strip(".")
         yield _at(entry, parsed, NOT_A_MODULE, "is no module name", f"write {cleaned}", [cleaned])
     elif name.startswith("base_model.model."):
         cleaned = name.removeprefix("base_model.model.")
         what = "starts with PEFT's own prefix; names are those of the model before it is wrapped"
         yield _at(entry, parsed, NOT_A_MODULE, what, f"write {cleaned}", [cleaned])
-    elif entry.field != "target_parameters" and (tensor := re.fullmatch(r"(.+)\.(weight|bias|lora_[AB])", name)):
+    elif where != "target_parameters" and (tensor := _PARAMETER.fullmatch(name)):
         what = "is the name of a parameter, not of a module"
         yield _at(entry, parsed, NOT_A_MODULE, what, f"write {tensor[1]}", [tensor[1]])
+    elif odd := next((char for char in name if not (char.isascii() and (char.isalnum() or char in "_.-"))), None):
+        yield _odd_character(entry, odd, parsed)
+
+
+def _odd_character(entry: _Entry, odd: str, parsed: Parsed) -> Diagnostic:
+    """A character that no module's name has, such as a full-width or a Cyrillic letter that looks like ours."""
+    import unicodedata  # start-up time: few names need it
+
+    plain = unicodedata.normalize("NFKC", entry.name)
+    called = odd if odd.isascii() else f"{odd} ({unicodedata.name(odd, 'unnamed').lower()})"
+    if plain != entry.name and re.fullmatch(r"[\w.]+", plain, re.ASCII):
+        return _at(entry, parsed, NOT_A_MODULE, f"has the character {called}", f"write {plain}", [plain])
+    return _at(entry, parsed, NOT_A_MODULE, f"has the character {called}", "type the name again")
 
 
 def _at(
     entry: _Entry, parsed: Parsed, rule: Rule, what: str, remedy: str, replacement: list[str] | None = None
 ) -> Diagnostic:
-    fixes = (
-        parsed.places.replacement(entry.path, *replacement) if replacement and _fits(entry, parsed, replacement) else ()
-    )
+    fixes = parsed.places.items(entry.path, replacement) if replacement else ()
     shown = entry.name if entry.name.strip() else parsed.places.name(entry.path)
+    shown = shown if shown.isprintable() and shown.strip() == shown else yaml_text(shown)
     return at_value(parsed.places, entry.path, rule, f"{shown} {what}", remedy, fixes)
-
-
-def _fits(entry: _Entry, parsed: Parsed, replacement: list[str]) -> bool:
-    """Whether several names can stand where one stood: only in a list in brackets."""
-    document = parsed.places.document
-    parent = document.node(parsed.places.path(entry.path[:-1])) if document else None
-    return len(replacement) == 1 or (isinstance(parent, Sequence) and parent.flow)
 
 
 def inspect_repeats(parsed: Parsed) -> Iterator[Finding]:

@@ -35,14 +35,19 @@ def inspect_regexes(parsed: Parsed) -> Iterator[Finding]:
 
 
 def _bare(field: str, regex: str, parsed: Parsed) -> Iterator[Diagnostic]:
+    path, places = ("lora", field), parsed.places
+    name = places.name(path)
+    if field == "target_modules" and re.fullmatch(r"\s*all[\s_-]*linears?\s*", regex, re.IGNORECASE):
+        message = f"{name} is '{regex}', which is not PEFT's word all-linear, so it is a regex that matches nothing"
+        yield at_value(
+            places, path, REGEX_IS_A_NAME, message, "write all-linear", places.replacement(path, "all-linear")
+        )
+        return
     inner = regex.strip(" ^$()[]'\"")
     names = [name.strip(" '\"") for name in re.split(r"[|,\s]+", inner) if name.strip(" '\"")]
     if not names or not all(re.fullmatch(r"\w+", name) for name in names) or AT_THE_TOP.intersection(names):
         return
-    path = ("lora", field)
-    listed = parsed.places.spelled(names)
-    places = parsed.places
-    name = places.name(path)
+    listed = places.spelled(names)
     message = f"{name} is the regex {regex}, which must match a whole module name and matches none"
     remedy = f"write {name}: {listed}"
     yield at_value(places, path, REGEX_IS_A_NAME, message, remedy, places.replacement(path, names))

@@ -102,7 +102,10 @@ def inspect_lora_off(parsed: Parsed) -> Iterator[Finding]:
     spec = drafted(parsed)
     if spec.lora_on or (spec.lora is not None and spec.lora.rank is None):
         return
-    why = f"{parsed.places.name(('lora', 'rank'))} is 0" if spec.lora is not None else "there is no lora section"
+    rank, places = parsed.places.name(("lora", "rank")), parsed.places
+    is_said = places.document is None or places.document.node(places.path(("lora", "rank"))) is not None
+    absent = f"there is no {rank}" if places.core is False else "there is no lora section"
+    why = f"{rank} is 0" if spec.lora is not None and is_said else absent
     yield at_value(parsed.places, ("lora", "rank"), LORA_OFF, f"LoRA is off: {why}, so all parameters train")
     if spec.quantization is not None:
         message = f"the base model is in {spec.quantization.bits} bit and LoRA is off: nothing can train"
@@ -177,7 +180,9 @@ RULES = (
 INSPECTIONS = (
     Inspection((LORA_OFF, QUANTIZED_WITHOUT_LORA), (("lora", "rank"), ("lora", "adapter_path")), inspect_lora_off),
     Inspection(
-        (DEFAULT_TARGETS,), (("lora", "target_modules"), ("lora", "target_parameters")), inspect_default_targets
+        (DEFAULT_TARGETS,),
+        (("lora", "target_modules"), ("lora", "target_parameters"), ("lora", "adapter_path")),
+        inspect_default_targets,
     ),
     Inspection(
         (HIGH_DROPOUT, BIAS_CHANGES_BASE, ARROW_NEEDS_EXPERTS, ALORA_IS_CAUSAL),

@@ -53,7 +53,12 @@ def is_open(scalar: Scalar) -> bool:
 
     A ``$`` that ends a regex or stands before ``|`` or ``)`` leaves nothing open.
     """
-    return scalar.text == "???" or re.search(_OPEN, scalar.text) is not None
+    return leaves_open(scalar.text)
+
+
+def leaves_open(text: str) -> bool:
+    """``is_open`` for the text alone."""
+    return text == "???" or re.search(_OPEN, text) is not None
 
 
 def other_reading(scalar: Scalar) -> str | None:

@@ -91,7 +91,7 @@ class Lora(StrictModel):
     """Truncate the base weight and train a diagonal with KaSA."""
     runtime_config: RuntimeOptions = RuntimeOptions()
     """Settings of this run alone, never saved."""
-    adapter_path: str | None = None
+    adapter_path: Annotated[str, Field(min_length=1)] | None = None
     """Folder of an adapter to continue. Rank, alpha, targets and all else then come from the adapter."""
     adapter_name: Annotated[str, Field(pattern=r"^[^.]+$")] = "default"
     """The name under which PEFT keeps the adapter; no dots."""

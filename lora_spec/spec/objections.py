@@ -2,61 +2,82 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic_core import ErrorDetails
 
-from lora_spec.base import StrictModel
-from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, closest, dotted
-from lora_spec.spec import faults
-from lora_spec.spec.foreign_names import DTYPES, native_name
-from lora_spec.spec.inits import INITS, KINDS
+from lora_spec.diagnostics import Diagnostic, DocumentPath, Fix, Rule, dotted
+from lora_spec.source.document import Scalar
+from lora_spec.spec import faults, repairs
+from lora_spec.spec.foreign_names import NOTHING, native_name
+from lora_spec.spec.inits import KINDS
 from lora_spec.spec.places import Places, at_key, at_value
 from lora_spec.spec.reading_notes import reading_note
-from lora_spec.spec.wording import described, repaired
+from lora_spec.spec.unknown_keys import Meant, keys_at, meant_by, unknown_key
+from lora_spec.spec.wording import described
 
 
 class Objection(NamedTuple):
-    """A diagnostic and the native path whose value cannot be used.
-
-    ``meant`` is the path that an unknown key was probably meant to be: nothing more is said of that one.
-    """
+    """A diagnostic and the native path whose value cannot be used; ``meant`` is what an unknown key probably was."""
 
     path: DocumentPath
     diagnostic: Diagnostic
-    meant: DocumentPath | None = None
+    meant: Meant | None = None
+    is_missing: bool = False
+    is_unknown: bool = False
 
 
 def objection(error: ErrorDetails, values: Mapping[str, Any], places: Places) -> Objection:
     """What ``error`` says of ``values``, in the user's words."""
     path = _native_path(error["loc"])
+    error = {**error, "input": written(values, path, error["input"])}
     kind = error["type"]
     if kind == "missing" and isinstance(path[-1], int):  # the second of a pair
         path, error = path[:-1], {**error, "type": "too_short"}
         kind = "too_short"
-    if kind == "init_kind" and isinstance(error["input"], Mapping) and _written(error) == error["input"]:
-        return _init_kind(error, path, places)
+    if kind == "init_kind" and isinstance(error["input"], Mapping):
+        return _init_kind(error, path, values, places)
     if kind == "extra_forbidden":
-        meant = _meant(path, values)
-        return Objection(path, _unknown_key(path, meant, values, places), meant)
+        return _unknown(path, values, places)
+    if kind == "missing" and path[-1] == "regex":
+        found = _not_a_regex(path[:-1], written(values, path[:-1], {}), places)
+        return Objection(path, found, is_missing=True)
     if kind == "missing":
-        return Objection(path, _missing_key(path, places))
+        return Objection(path, _missing_key(path, places), is_missing=True)
     rule, expected = _expectation(error)
     if error["loc"][-1] == "[key]":
         return Objection(path, _wrong_key(rule, expected, path, places))
     return Objection(path, _wrong_value(rule, expected, error, path, places))
 
 
-def _init_kind(error: ErrorDetails, path: DocumentPath, places: Places) -> Objection:
+def _unknown(path: DocumentPath, values: Mapping[str, Any], places: Places) -> Objection:
+    meant = meant_by(path, values)
+    found = unknown_key(path, meant, values, places, keys_at(path[:-1], values))
+    return Objection(path, found, meant, is_unknown=True)
+
+
+def _init_kind(error: ErrorDetails, path: DocumentPath, values: Mapping[str, Any], places: Places) -> Objection:
     """An init in its long form, without a kind or with one that does not exist."""
-    inner = (*path, "kind")
-    if "kind" not in error["input"]:
-        return Objection(path, _missing_key(inner, places))
-    value: Any = error["input"]["kind"]
-    found = _wrong_value(faults.NOT_A_CHOICE, error["msg"], {**error, "input": {"kind": value}}, inner, places)
+    inner, settings = (*path, "kind"), error["input"]
+    if settings.get("kind") is None:
+        other = next((key for key in settings if native_name(key, path) == inner), None)
+        return _unknown((*path, other), values, places) if other else Objection(path, _missing_key(inner, places))
+    value = settings["kind"]
+    found = _wrong_value(faults.NOT_A_CHOICE, error["msg"], {**error, "input": value}, inner, places)
     return Objection(path, found)
+
+
+def written(values: Any, path: DocumentPath, otherwise: Any) -> Any:
+    """The value as the user wrote it, before a short form was expanded; ``otherwise`` where it cannot be found."""
+    for part in path:
+        if isinstance(values, Mapping) and part in values:
+            values = values[str(part)]
+        elif isinstance(values, (list, tuple)) and isinstance(part, int) and part < len(values):
+            values = values[part]
+        else:
+            return otherwise
+    return values
 
 
 def _native_path(loc: tuple[int | str, ...]) -> DocumentPath:
@@ -67,112 +88,19 @@ def _native_path(loc: tuple[int | str, ...]) -> DocumentPath:
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 
-def _unknown_key(
-    path: DocumentPath, meant: DocumentPath | None, values: Mapping[str, Any], places: Places
-) -> Diagnostic:
-    key = str(path[-1])
-    section = dotted(path[:-1]) or "the document"
-    message = f"unknown key {key} in {section}"
-    if meant is None:
-        known = ", ".join(_keys_at(path[:-1], values))
-        remedy = (
-            f"known here: {known}" if 0 < len(known) <= _SHORT else "remove it: neither this format nor PEFT has it"
-        )
-        return at_key(places, path, faults.UNKNOWN_KEY, message, remedy)
-    if meant[:-1] != path[:-1]:
-        return at_key(places, path, faults.UNKNOWN_KEY, message, f"the setting is {dotted(meant)}: move it there")
-    if meant[-1] in _siblings(path, values):
-        return at_key(places, path, faults.UNKNOWN_KEY, message, f"{meant[-1]} is set already: remove {key}")
-    return at_key(
-        places, path, faults.UNKNOWN_KEY, message, f"did you mean {meant[-1]}?", places.renaming(path, str(meant[-1]))
-    )
-
-
-_SHORT = 200
-"""A list of known keys that is longer than this, in characters, is no help."""
-
-
-def _meant(path: DocumentPath, values: Mapping[str, Any]) -> DocumentPath | None:
-    """The native path that an unknown key was probably meant to be: a misspelling first, then another tool's name,
-    then the same or a near name in another section.
-    """
-    key, parent = str(path[-1]), path[:-1]
-    foreign = native_name(key)
-    if foreign is not None and foreign[:-1] == parent:
-        return foreign
-    if near := closest(key, _keys_at(parent, values)):
-        return (*parent, near)
-    if foreign is not None:
-        return foreign
-    for section in _SECTIONS:
-        if section != parent and (near := closest(key, _keys_of(section))):
-            return (*section, near)
-    return None
-
-
-_SECTIONS: tuple[DocumentPath, ...] = (
-    (),
-    ("lora",),
-    ("prepare",),
-    ("prepare", "fsdp"),
-    ("quantization",),
-    ("train",),
-    ("serve",),
-)
-
-
-def _keys_at(path: DocumentPath, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys that the section at ``path`` takes in this document: an init's are those of its kind."""
-    if path != ("lora", "init"):
-        return _keys_of(path)
-    kind = _siblings((*path, ""), values).get("kind")
-    return next(
-        (tuple(model.model_fields) for word, model in zip(KINDS, INITS, strict=True) if word == kind), ("kind",)
-    )
-
-
-def _keys_of(path: DocumentPath) -> tuple[str, ...]:
-    """The keys that the native section at ``path`` takes; none where it is not a fixed section."""
-    from lora_spec.spec.root import LoraSpec  # the root calls back into this file
-
-    model: Any = LoraSpec
-    for part in path:
-        field = model.model_fields.get(part) if isinstance(part, str) else None
-        model = _model_in(field.annotation) if field else None
-        if model is None:
-            return ()
-    return tuple(model.model_fields)
-
-
-def _model_in(annotation: Any) -> type[StrictModel] | None:
-    """The one model that an annotation allows, or None."""
-    if isinstance(annotation, type) and issubclass(annotation, StrictModel):
-        return annotation
-    models = [m for m in map(_model_in, getattr(annotation, "__args__", ())) if m is not None]
-    return models[0] if len(models) == 1 else None
-
-
-def _siblings(path: DocumentPath, values: Any) -> Any:
-    for part in path[:-1]:
-        values = values.get(part, {}) if isinstance(values, Mapping) else {}
-    return values if isinstance(values, Mapping) else {}
-
-
 def _missing_key(path: DocumentPath, places: Places) -> Diagnostic:
-    key = dotted(path[-1:])
-    section = dotted(path[:-1])
-    where = f" in {section}" if section else ""
-    remedy = _EXAMPLES.get(key, f"add {key}")
+    *section, key = places.path(path)
+    where = f" in {dotted(tuple(section))}" if section else ""
+    remedy = f"add {key}{_EXAMPLES.get(str(path[-1]), '')}"
     return at_key(places, path, faults.MISSING_KEY, f"{key} is missing{where}", remedy)
 
 
 _EXAMPLES = {
-    "base_model": "add base_model: a hub id such as Qwen/Qwen2.5-0.5B-Instruct, or a local folder",
-    "strategy": "add strategy: fsdp2, fsdp1 or ddp",
-    "bits": "add bits: 4 or 8",
-    "engine": "add engine: vllm, sglang or llama.cpp",
-    "kind": "add kind, such as kind: pissa",
-    "regex": r"add regex: '.*\.self_attn\.[qv]_proj'",
+    "base_model": ": a hub id such as Qwen/Qwen2.5-0.5B-Instruct, or a local folder",
+    "strategy": ": fsdp2, fsdp1 or ddp",
+    "bits": ": 4 or 8",
+    "engine": ": vllm, sglang or llama.cpp",
+    "kind": ", such as kind: pissa",
 }
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -203,7 +131,11 @@ _BOUNDS = {
 
 _COMPARISONS = tuple(word for _, word in _BOUNDS.values())
 
-_PATTERNS = {"adapter_name": "a name without dots", "model_class": "the name of a class, such as Qwen2ForCausalLM"}
+_PATTERNS = {
+    "adapter_name": "a name without dots",
+    "model_class": "the name of a class, such as Qwen2ForCausalLM",
+    "device": "cpu, cuda, cuda:1 or another device of PyTorch",
+}
 
 
 _RULES = {
@@ -221,10 +153,10 @@ def _expectation(error: ErrorDetails) -> tuple[Rule, str]:
     kind, context = error["type"], error.get("ctx", {})
     if kind in _BOUNDS:
         bound, word = _BOUNDS[kind]
-        return faults.OUT_OF_RANGE, f"{word} {context[bound]:g}"
+        return faults.OUT_OF_RANGE, f"{word} {_plainly(context[bound])}"
     match kind:
         case "literal_error":
-            expected = f"one of {', '.join(_choices(context))}"
+            expected = f"one of {', '.join(map(str, _choices(context)))}"
         case "bad_regex":
             expected = f"a regular expression: {context['problem']}"
         case "string_pattern_mismatch":
@@ -234,87 +166,163 @@ def _expectation(error: ErrorDetails) -> tuple[Rule, str]:
     return _RULES.get(kind, faults.WRONG_TYPE), expected
 
 
-def _choices(context: Mapping[str, Any]) -> list[str]:
-    """The words of a literal as pydantic lists them: ``'a', 'b' or 'c'``."""
-    return [word.strip().strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(",")]
+def _plainly(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
+
+
+def _choices(context: Mapping[str, Any]) -> list[Any]:
+    """The words of a literal as pydantic lists them, ``'a', 'b' or 'c'``; numbers without quotes."""
+    words = str(context["expected"]).replace(" or ", ", ").split(", ")
+    return [word[1:-1] if word.startswith("'") else int(word) for word in words]
 
 
 def _wrong_key(rule: Rule, expected: str, path: DocumentPath, places: Places) -> Diagnostic:
     message = f"the key {path[-1]} in {places.name(path[:-1])} is not {expected}"
-    return at_key(places, path, rule, message, _advice(rule, expected, path[-1]))
+    return at_key(places, path, rule, message, _advice(rule, expected, path, path[-1]))
+
+
+def _not_a_regex(path: DocumentPath, value: Any, places: Places) -> Diagnostic:
+    """A mapping that is none of the forms of a target: often a list of names with colons."""
+    names = [str(key) for key in value] if isinstance(value, Mapping) else []
+    shown = f"[{', '.join(names)}]" if names and all(name.isidentifier() for name in names) else "[q_proj, v_proj]"
+    regex = _regex_form(places)
+    message = f"{places.name(path)} must be a list of names or {regex}, not a mapping"
+    return at_value(places, path, faults.WRONG_TYPE, message, f"write {shown}, or {regex}")
+
+
+def _regex_form(places: Places) -> str:
+    """How the user's format has a regex: other tools take any text for one."""
+    return "{regex: '…'}" if places.core else "a regex as text"
 
 
 def _wrong_value(rule: Rule, expected: str, error: ErrorDetails, path: DocumentPath, places: Places) -> Diagnostic:
-    value = _written(error)
-    if path[-1] == "target_modules" and isinstance(value, str):
-        return _target_text(value, path, places)
-    name = places.name(path)
-    is_name = rule is faults.WRONG_TYPE and expected == "text" and isinstance(path[-1], int)
-    wanted = "a module name" if is_name else expected
-    message = f"{name} must be {wanted}, not {described(value)}"
+    value, name = error["input"], places.name(path)
+    scalar = places.scalar(path)
+    note = reading_note(scalar) if scalar and places.core else None
+    if isinstance(path[-1], int) and rule is faults.WRONG_TYPE and expected == "text":
+        expected, (remedy, fixes) = "a module name", _item_remedy(value, path, places)
+    elif path[-1] == "target_modules":
+        rule, expected = faults.WRONG_TYPE, f"a list of names, all-linear or {_regex_form(places)}"
+        remedy, fixes = _writing(repairs.targets(str(value)) if isinstance(value, str) else None, path, places) or (
+            _NAME_THEM,
+            (),
+        )
+    else:
+        meant = _meant(rule, expected, error, path)
+        remedy, fixes = _writing(meant, path, places) or (_advice(rule, expected, path, value), ())
+    message = f"{name} must be {expected}, not {_shown(value, scalar)}"
     if rule is faults.BAD_REGEX:
         message = f"{name} is not {expected}"
-    scalar = places.scalar(path)
-    note = reading_note(scalar) if scalar else None
-    meant = None if is_name else _repair(rule, expected, error)
+    if value == "" and rule is faults.OUT_OF_RANGE:
+        message = f"{name} is empty"
+    return at_value(places, path, rule, message, "; ".join(filter(None, (remedy, note))), fixes)
+
+
+_NAME_THEM = "name the modules, such as [q_proj, v_proj], or write all-linear; without the key PEFT takes its default"
+
+
+def _shown(value: Any, scalar: Scalar | None) -> str:
+    """A number as it is written, since 1e400 reads as infinite; anything else in words."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return scalar.raw if is_number and scalar and len(scalar.raw) < 40 else described(value)
+
+
+def _writing(meant: repairs.Meant | None, path: DocumentPath, places: Places) -> tuple[str, tuple[Fix, ...]] | None:
+    """The remedy that writes what was meant, and its fix."""
     if meant is None:
-        advice = "write a name such as q_proj" if is_name else _advice(rule, expected, value)
-        return at_value(places, path, rule, message, "; ".join(filter(None, (advice, note))))
-    remedy = "; ".join(filter(None, (f"write {places.spelled(meant)}", note)))
-    return at_value(places, path, rule, message, remedy, places.replacement(path, meant))
+        return None
+    return f"write {places.spelled(meant.value)}", places.replacement(path, meant.value, safe=meant.safe)
 
 
-def _written(error: ErrorDetails) -> Any:
-    """The input as the user wrote it: a bare word for an init was expanded before it was checked."""
-    value = error["input"]
-    if error["type"] == "init_kind" and isinstance(value, Mapping) and set(value) == {"kind"}:
-        return value["kind"]
-    return value
+def _item_remedy(value: Any, path: DocumentPath, places: Places) -> tuple[str, tuple[Fix, ...]]:
+    """What to do with an item that is no name: a list in the list, or a name with a colon."""
+    names = value if isinstance(value, list) else list(value) if isinstance(value, Mapping) and _is_bare(value) else []
+    if names and all(isinstance(name, str) and name.isidentifier() for name in names):
+        return f"write {', '.join(names)}", places.items(path, names)
+    return "remove it" if value is None else "write a name such as q_proj", ()
 
 
-def _advice(rule: Rule, expected: str, value: Any) -> str:
+def _is_bare(value: Mapping[str, Any]) -> bool:
+    return all(inner is None for inner in value.values())
+
+
+def _advice(rule: Rule, expected: str, path: DocumentPath, value: Any) -> str:
     if rule is faults.BAD_REGEX:
-        return "'*' alone is a glob: write '.*' for any text" if str(value).startswith("*") else "mend the pattern"
-    if isinstance(value, float) and math.isnan(value):
-        return "write a number"
-    if expected.startswith("at "):
-        return f"write a value of {expected}"
-    return f"write a value {expected}" if expected.startswith(_COMPARISONS) else ""
+        return "mend the pattern"
+    if path[-1] == "rank" and expected.startswith("at least"):
+        return "write a rank of 1 or more, such as 16; 0 turns LoRA off"
+    if path[-1] == "dropout" and rule is faults.OUT_OF_RANGE and isinstance(value, (int, float)):
+        return _dropout_advice(value)
+    if expected.startswith(_COMPARISONS):
+        return f"write a value {'of ' if expected.startswith('at ') else ''}{expected}"
+    return _section_advice(str(path[-1]), value) if expected.startswith("a mapping") else _PLAIN.get(expected, "")
 
 
-def _repair(rule: Rule, expected: str, error: ErrorDetails) -> Any:
+def _dropout_advice(value: float) -> str:
+    if value < 0:
+        return "write 0 to turn it off"
+    return f"write {value / 100:g} for {value:g} percent" if 1 < value < 100 else "write a value below 1, such as 0.05"
+
+
+def _section_advice(field: str, value: Any) -> str:
+    if isinstance(value, str) and "=" in value:
+        return "write key: value, with a colon"
+    return f"write {_SECTIONS.get(field, 'key: value pairs')}"
+
+
+_PLAIN = {
+    "a whole number": "write a whole number, such as 16",
+    "a number": "write a number, such as 16 or 0.05",
+    "a finite number": "write a number, such as 32",
+    "true or false": "write one of the two, without quotes",
+    "text that is not empty": "write it out, or remove the key",
+}
+
+_SECTIONS = {
+    "lora": "its settings below it, such as {rank: 16, alpha: 32, target_modules: [q_proj, v_proj]}",
+    "prepare": "its settings below it, such as {dtype: bfloat16}",
+    "fsdp": "{strategy: fsdp2}",
+    "quantization": "{bits: 4}",
+    "serve": "{engine: vllm}",
+    "train": "its settings below it, such as {world_size: 8}",
+}
+
+
+def _meant(rule: Rule, expected: str, error: ErrorDetails, path: DocumentPath) -> repairs.Meant | None:
     """The value that was probably meant, or None."""
-    value = _written(error)
-    if rule is faults.NOT_A_CHOICE:
-        words = list(KINDS) if error["type"] == "init_kind" else _choices(error.get("ctx", {}))
-        return _choice(value, words)
-    if rule is faults.WRONG_TYPE:
-        return repaired(value, expected)
-    return None
+    value, field = error["input"], str(path[-1])
+    word: Any = None
+    if error["type"] == "init_kind":
+        word = repairs.init(value, KINDS)
+    elif rule is faults.NOT_A_CHOICE:
+        word = repairs.one_of(value, _choices(error.get("ctx", {})))
+    elif rule is faults.BAD_REGEX and str(value).startswith("*"):
+        return repairs.Meant(repairs.as_regex(str(value)), safe=False)
+    elif field == "device":
+        word = repairs.device(value)
+    elif rule is faults.WRONG_TYPE and field in _SHORT_FORMS:
+        word = repairs.section(value, *_SHORT_FORMS[field])
+    if word is not None:
+        return repairs.Meant(word)
+    return (
+        repairs.of_type(value, expected) or _switched_off(field, expected, value) if rule is faults.WRONG_TYPE else None
+    )
 
 
-def _choice(value: Any, words: Sequence[str]) -> str | None:
-    if isinstance(value, (bool, Mapping, list)):
-        return "none" if value is False and "none" in words else None
-    if DTYPES.get(str(value)) in words:
-        return DTYPES[str(value)]
-    if isinstance(value, str) and value.lower() in ("none", "null", "false", "~") and "none" in words:
-        return "none"
-    return closest(str(value), words)
+def _switched_off(field: str, expected: str, value: Any) -> repairs.Meant | None:
+    """A word for nothing as null, or as the 0 that turns dropout off."""
+    is_nothing = value is False or (isinstance(value, str) and value.lower() in NOTHING)
+    if not is_nothing or field in _NEEDED or expected == "text":
+        return None
+    return repairs.Meant(0 if field == "dropout" else None)
 
 
-def _target_text(value: str, path: DocumentPath, places: Places) -> Diagnostic:
-    """A bare text as target: a word that PEFT does not know, one name, joined names or a regex."""
-    meant, safe = _target_meant(value.strip())
-    message = f"{places.name(path)} must be a list of names, all-linear or {{regex: '…'}}, not {described(value)}"
-    fixes = places.replacement(path, meant, safe=safe)
-    return at_value(places, path, faults.WRONG_TYPE, message, f"write {places.spelled(meant)}", fixes)
+_SHORT_FORMS: dict[str, tuple[str, Sequence[Any]]] = {
+    "fsdp": ("strategy", ("fsdp2", "fsdp1", "ddp")),
+    "quantization": ("bits", (4, 8)),
+    "serve": ("engine", ("vllm", "sglang", "llama.cpp")),
+}
+"""Sections with one required setting, whose value alone says what was meant."""
 
-
-def _target_meant(text: str) -> tuple[Any, bool]:
-    """What a bare text as target probably is, and whether that is sure."""
-    if text.lower().replace("_", "-") in ("all-linears", "all", "linear") or closest(text, ["all-linear"]):
-        return "all-linear", True
-    if any(char in text for char in r"\*+?^$|(){}"):
-        return {"regex": f".{text}" if text.startswith("*") else text}, False
-    return [part.strip("'\"") for part in text.strip("[]").replace(",", " ").split()], True
+_NEEDED = ("base_model", "rank", "alpha", "bits", "strategy", "engine", "kind", "regex", "target_modules")
+"""Settings that null does not switch off."""

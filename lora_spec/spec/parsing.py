@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, in_order
+from lora_spec.source.scalars import leaves_open
 from lora_spec.spec.combinations import violations
 from lora_spec.spec.places import Places, at_value
 from lora_spec.spec.root import LoraSpec
@@ -60,37 +61,27 @@ def parse_values(
     ``open_paths`` are native paths whose values are not known yet; ``already`` is what the reader and the
     dialect have said, and ``suspects`` native paths that it was about.
     """
-    places = places or Places()
-    diagnostics = list(already)
-    known = _without(dict(values), open_paths)
-    faulty: set[DocumentPath] = set(suspects)
+    state = _Reading(dict(values), places or Places(), set(suspects), set(open_paths), list(already))
+    state.cut_open()
     draft = None
     for _ in range(_ROUNDS):
-        errors = _errors(known)
+        errors = _errors(state.known)
         if isinstance(errors, LoraSpec):
             draft = errors
             break
-        objections = _objections(errors, known, places)
-        faulty |= {o.meant for o in objections if o.meant is not None}
-        unseen = frozenset(faulty) | open_paths
-        diagnostics += [o.diagnostic for o in objections if not _hidden(o, unseen)]
-        cuts = frozenset(
-            o.path[:-1] if o.path in faulty else o.path for o in objections
-        )  # still at fault: take more away
-        faulty |= cuts
-        known = _without(known, cuts)
-    unseen = frozenset(faulty) | open_paths
+        state.object_to(errors)
+    unseen = frozenset(state.faulty | state.open)
     if draft is not None:
-        diagnostics += _broken_constraints(draft, places, unseen)
-    sound = draft is not None and not unseen and not any(d.is_error for d in diagnostics)
+        state.diagnostics += _broken_constraints(draft, state.places, unseen)
+    sound = draft is not None and not unseen and not any(d.is_error for d in state.diagnostics)
     return Parsed(
         spec=draft if sound else None,
-        diagnostics=tuple(sorted(diagnostics, key=in_order)),
+        diagnostics=tuple(sorted(state.diagnostics, key=in_order)),
         draft=draft,
-        places=places,
+        places=state.places,
         dialect=dialect,
-        faulty=frozenset(faulty),
-        open=open_paths,
+        faulty=frozenset(state.faulty),
+        open=frozenset(state.open),
     )
 
 
@@ -98,10 +89,117 @@ _ROUNDS = 8
 """Faults can hide faults below them; each round takes away what was found, and few are ever needed."""
 
 
-def _objections(errors: list[ErrorDetails], known: Mapping[str, Any], places: Places) -> list[Objection]:
-    from lora_spec.spec.objections import objection  # start-up time: a sound document needs none of the words
+class _Reading:
+    """The values less what cannot be read, with keys that were meant to be others in the place of those."""
 
-    return [objection(error, known, places) for error in errors]
+    def __init__(
+        self,
+        known: dict[str, Any],
+        places: Places,
+        faulty: set[DocumentPath],
+        left_open: set[DocumentPath],
+        diagnostics: list[Diagnostic],
+    ) -> None:
+        self.known = known
+        self.places = places
+        self.faulty = faulty
+        self.open = left_open
+        self.diagnostics = diagnostics
+
+    def cut_open(self) -> None:
+        """Take what is left open out, but for keys that nothing knows: those are told."""
+        for path in sorted(self.open, key=str):
+            if self._is_unknown(path):
+                self.open.remove(path)
+            else:
+                self.known = _cut(self.known, path)
+
+    def _is_unknown(self, path: DocumentPath) -> bool:
+        from lora_spec.spec.unknown_keys import keys_at  # start-up time: few documents leave anything open
+
+        known = keys_at(path[:-1], self.known) if isinstance(_at(self.known, path[:-1]), Mapping) else ()
+        return bool(known) and path[-1] not in known
+
+    def object_to(self, errors: list[ErrorDetails]) -> None:
+        """Say each of ``errors`` once, and take away what it is about."""
+        from lora_spec.spec.objections import objection  # start-up time: a sound document needs none of the words
+
+        unseen = frozenset(self.faulty | self.open)
+        found = []
+        for error in sorted(errors, key=_unknown_first):
+            made = objection(error, self.known, self.places)
+            if not (made.is_missing and _stands(self.known, made.path)):
+                found.append(made)
+                self._move(made)
+        self.diagnostics += [o.diagnostic for o in found if not _hidden(o, unseen) and not _implied(o, found)]
+        cuts = [o.path[:-1] or o.path if o.path in self.faulty else o.path for o in found]  # still at fault: more
+        self.faulty.update(cuts)
+        for cut in cuts:
+            self.known = _cut(self.known, cut)
+
+    def _move(self, made: Objection) -> None:
+        """Put the value of a misspelt key where it was meant to be, so that it is judged as well."""
+        if made.meant is None:
+            return
+        path, meant = made.path, made.meant.path
+        value = _at(self.known, path)
+        if made.meant.sure and meant == path[:-1] and isinstance(value, Mapping):  # lora.lora.rank
+            pairs = [((*path, key), (*meant, key)) for key in value]
+        else:
+            pairs = [(path, meant)]
+        for source, target in pairs:
+            self._move_one(source, target, sure=made.meant.sure)
+
+    def _move_one(self, source: DocumentPath, target: DocumentPath, *, sure: bool) -> None:
+        if _stands(self.known, target) or not _can_hold(self.known, target):
+            return
+        value = _at(self.known, source)
+        moved = {**self.places.moved, target: self.places.path(source)}
+        self.places = Places(self.places.document, moved, self.places.core)
+        if not sure:
+            self.faulty.add(target)
+        elif isinstance(value, str) and leaves_open(value):
+            self.open.add(target)
+        else:
+            self.known = _put(self.known, target, value)
+
+
+def _unknown_first(error: ErrorDetails) -> bool:
+    return error["type"] != "extra_forbidden"
+
+
+def _implied(found: Objection, others: list[Objection]) -> bool:
+    """Whether another one says the same: what holds it is at fault, or of a missing key and the unknown ones beside
+    it one is enough.
+    """
+    if any(o.path != found.path and found.path[: len(o.path)] == o.path for o in others):
+        return True
+    beside = [o for o in others if o is not found and o.path[:-1] == found.path[:-1]]
+    if found.is_unknown:
+        return any(o.is_missing and o.path[-1] == "regex" for o in beside)
+    unknown = [o for o in beside if o.is_unknown]
+    return found.is_missing and len(found.path) > 1 and found.path[-1] != "regex" and len(unknown) == 1
+
+
+def _at(values: Any, path: DocumentPath) -> Any:
+    for part in path:
+        values = values.get(part) if isinstance(values, Mapping) else None
+    return values
+
+
+def _stands(values: Any, path: DocumentPath) -> bool:
+    return _at(values, path) is not None
+
+
+def _can_hold(values: Any, path: DocumentPath) -> bool:
+    """Whether every section above ``path`` is a mapping or absent."""
+    return all(isinstance(_at(values, path[:n]), (Mapping, type(None))) for n in range(1, len(path)))
+
+
+def _put(values: Mapping[str, Any], path: DocumentPath, value: Any) -> dict[str, Any]:
+    head, *rest = path
+    inner = _put(values.get(str(head)) or {}, tuple(rest), value) if rest else value
+    return {**values, str(head): inner}
 
 
 def _errors(values: dict[str, Any]) -> LoraSpec | list[ErrorDetails]:
@@ -127,13 +225,6 @@ def _touches(path: DocumentPath, others: frozenset[DocumentPath]) -> bool:
 
 def _hidden(found: Objection, unseen: frozenset[DocumentPath]) -> bool:
     return any(found.path[: len(path)] == path for path in unseen)
-
-
-def _without(values: dict[str, Any], paths: frozenset[DocumentPath]) -> dict[str, Any]:
-    """``values`` less what stands at ``paths``; a list keeps its length, and the root its required key."""
-    for path in paths:
-        values = _cut(values, path)
-    return values
 
 
 def _cut(container: Any, path: DocumentPath) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Edit, Fix, Range, Rule, dotted
-from lora_spec.source.document import Document, Scalar, Style
+from lora_spec.source.document import Document, Scalar, Sequence, Style
 from lora_spec.spec.wording import yaml_text
 
 _MAPS = ("rank_pattern", "alpha_pattern", "trainable_token_indices", "megatron_config")
@@ -20,11 +20,12 @@ class Places:
     """Where native paths stand in the user's document.
 
     ``moved`` maps a native path to the user's; a path below one that moved moves along. Without a document there are
-    no ranges.
+    no ranges. ``core`` says whether scalars are read by YAML 1.2's core schema, as in the native format.
     """
 
     document: Document | None = None
     moved: Mapping[DocumentPath, DocumentPath] = field(default_factory=dict)
+    core: bool = True
 
     def path(self, native: DocumentPath) -> DocumentPath:
         """The user's path of a native one."""
@@ -81,6 +82,12 @@ class Places:
         if node is None or node.range is None or node.range != self.value(native):
             return ()
         return (Fix(f"write {text}", safe, (Edit(node.range, text),)),)
+
+    def items(self, native: DocumentPath, names: list[str]) -> tuple[Fix, ...]:
+        """A fix that writes several items in the place of one; only in a list in brackets, or where there is one."""
+        parent = self.document.node(self.path(native)[:-1]) if self.document else None
+        fits = len(names) == 1 or (isinstance(parent, Sequence) and parent.flow)
+        return self.replacement(native, *names) if fits else ()
 
     def renaming(self, native: DocumentPath, key: str) -> tuple[Fix, ...]:
         """A fix that writes ``key`` in the place of the key that leads to ``native``."""

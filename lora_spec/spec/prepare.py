@@ -62,9 +62,14 @@ class Prepare(StrictModel):
     """Recompute activations in the backward pass: `true`, or `{use_reentrant: false}`."""
     attn_implementation: Annotated[str, Field(min_length=1)] | None = None
     """Attention kernel, as transformers names it: `sdpa`, `flash_attention_2`, `eager`."""
-    seed: Annotated[int, Field(ge=0)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**64)] | None = None
     """Seed of the new adapter's weights."""
-    device: Annotated[str, Field(min_length=1)] | None = None
+    device: (
+        Annotated[
+            str, Field(pattern=r"^(cpu|cuda|mps|xpu|hpu|mtia|xla|npu|mlu|musa|hip|ipu|maia|privateuseone)(:[0-9]+)?$")
+        ]
+        | None
+    ) = None
     """Where the model goes: `cpu`, `cuda`, `cuda:1`, `mps`. Absent: CUDA where there is one, else the CPU."""
     fsdp: Fsdp | None = None
     """Spread the model over many devices. Absent: one device."""

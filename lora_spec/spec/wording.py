@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_PLAIN = re.compile(r"^[A-Za-z_./][\w./-]*$")
+_PLAIN = re.compile(r"^[A-Za-z_./][\w./-]*(?::\w+)?$")
 _AMBIGUOUS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
 _LONG = 60
 
@@ -43,34 +42,3 @@ def described(value: Any) -> str:
     if isinstance(value, Mapping):
         return "a mapping"
     return "a list" if isinstance(value, (list, tuple)) else f"a Python {type(value).__name__}"
-
-
-_BOOLEANS = {"true": True, "yes": True, "on": True, "y": True, "1": True}
-_BOOLEANS |= {"false": False, "no": False, "off": False, "n": False, "0": False}
-
-
-def repaired(value: Any, expected: str) -> Any:
-    """``value`` as the expected type where it says so plainly: a quoted number without quotes, `yes` as true; else
-    None.
-    """
-    if expected.startswith("true") and isinstance(value, (str, int)):
-        return _BOOLEANS.get(str(value).lower())
-    if expected in ("a number", "a whole number"):
-        return _number(value, whole=expected == "a whole number")
-    if expected == "text" and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return str(value)
-    if expected.startswith("a list") and isinstance(value, str) and value.strip():
-        return [part for part in re.split(r"[\s,]+", value.strip(" []")) if part]
-    return None
-
-
-def _number(value: Any, *, whole: bool) -> float | None:
-    if isinstance(value, bool):
-        return None
-    try:
-        number = float(str(value).replace("_", ""))
-    except ValueError:
-        return None
-    if not number.is_integer():
-        return None if whole or not math.isfinite(number) else number
-    return int(number)
