@@ -37,9 +37,10 @@ def tree_of(model: Any, *, note: str = "") -> ModuleTree:
         tied_modules=_tied_modules(model),
         input_embeddings=embeddings["get_input_embeddings"],
         output_embeddings=embeddings["get_output_embeddings"],
-        is_pretrained_model=hasattr(model, "_tied_weights_keys") and hasattr(model, "get_output_embeddings"),
+        is_pretrained_model="transformers.PreTrainedModel" in _classes(model),
+        generates=hasattr(model, "prepare_inputs_for_generation"),
         wrap_classes=tuple(sorted(getattr(model, "_no_split_modules", None) or ())),
-        tie_word_embeddings=bool(getattr(config, "tie_word_embeddings", False)),
+        tie_word_embeddings=_says_tied(config),
         quantization=_quantization(config),
         numbers=_numbers(config),
         note=note,
@@ -64,11 +65,22 @@ def _shapes(tensors: dict[str, Any]) -> tuple[tuple[str, Shape], ...]:
 
 def _kind(module: nn.Module) -> Kind:
     """By class, parents included, as PEFT's dispatchers and ``all-linear`` go by ``isinstance``."""
-    names = {f"{c.__module__.partition('.')[0]}.{c.__name__}" for c in type(module).__mro__}
+    names = _classes(module)
     for kind, classes in _CLASSES.items():
         if names & classes:
             return kind
     return Kind.OTHER
+
+
+def _classes(module: Any) -> set[str]:
+    """The classes it is of, parents included, each with its package."""
+    return {f"{c.__module__.partition('.')[0]}.{c.__name__}" for c in type(module).__mro__}
+
+
+def _says_tied(config: Any) -> bool:
+    """As PEFT reads it: in the model's own config as a dict, not in that of its text part."""
+    said = config.to_dict() if hasattr(config, "to_dict") else {}
+    return bool(said.get("tie_word_embeddings", False))
 
 
 _CLASSES = {
@@ -77,7 +89,7 @@ _CLASSES = {
     Kind.EMBEDDING: {"torch.Embedding"},
     Kind.CONV: {"torch.Conv1d", "torch.Conv2d", "torch.Conv3d"},
     Kind.ATTENTION: {"torch.MultiheadAttention"},
-    Kind.CONTAINER: {"torch.ModuleList", "torch.ModuleDict"},
+    Kind.CONTAINER: {"torch.ModuleList", "torch.ModuleDict", "torch.ParameterList", "torch.ParameterDict"},
 }
 
 
@@ -104,7 +116,8 @@ def _ties(model: nn.Module) -> dict[str, str]:
 
 def _tied_modules(model: Any) -> tuple[str, ...]:
     """What ``_get_module_names_tied_with_embedding`` finds on a model that is not wrapped (PEFT 0.21.2,
-    ``utils/other.py``)."""
+    ``utils/other.py``).
+    """
     if getattr(getattr(model, "config", None), "tie_word_embeddings", None) is False:
         return ()
     keys = getattr(model, "_tied_weights_keys", None)

@@ -16,7 +16,7 @@ class Kind(StrEnum):
     """What PEFT sees in a module: it goes by Python class, so a subclass has its parent's kind.
 
     ``CONV1D`` is the Conv1D of transformers, whose weight is (in, out); ``CONV`` any convolution of PyTorch;
-    ``CONTAINER`` a ModuleList or ModuleDict.
+    ``CONTAINER`` a list or dict of modules or parameters.
     """
 
     LINEAR = "linear"
@@ -84,7 +84,8 @@ class ModuleTree:
     A module that stands under two names is listed once, under its first; ``aliases`` maps the other names to it.
     ``ties`` maps a parameter that shares its storage to the name that counts. ``tied_modules`` are the modules that
     PEFT takes as tied to the input embedding (empty where the config says not to tie). ``wrap_classes`` are the
-    model's own FSDP units. ``quantization`` is the checkpoint's method, such as fp8. ``note`` says what a reader of a
+    model's own FSDP units. ``generates`` says whether it has `prepare_inputs_for_generation`, which PEFT's classes for
+    CAUSAL_LM and SEQ_2_SEQ_LM ask for. ``quantization`` is the checkpoint's method, such as fp8. ``note`` says what a reader of a
     report has to know of where the tree is from.
     """
 
@@ -97,6 +98,7 @@ class ModuleTree:
     input_embeddings: str | None = None
     output_embeddings: str | None = None
     is_pretrained_model: bool = True
+    generates: bool = True
     wrap_classes: tuple[str, ...] = ()
     tie_word_embeddings: bool = False
     quantization: str | None = None

@@ -1,0 +1,59 @@
+"""What is known while a match is made, kept for the report even where PEFT refuses half way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lora_spec.inventory.matching.adapting import Values
+from lora_spec.inventory.matching.names import Suffixes
+from lora_spec.inventory.matching.result import Adapted, Biases, Saved, Tokens
+from lora_spec.inventory.matching.selection import Selection
+from lora_spec.inventory.matching.settings import Settings
+from lora_spec.inventory.tree import ModuleTree
+
+
+class Record:
+    """Filled step by step: ``written`` are the settings as given, ``settings`` what PEFT has made of them so far."""
+
+    def __init__(self, tree: ModuleTree, written: Settings) -> None:
+        """Start with nothing matched."""
+        self.tree = tree
+        self.written = written
+        self.settings = written
+        self.origins: dict[str, tuple[str, ...]] = {}
+        self.selection = Selection((), (), {}, {}, {}, {})
+        self.ranks = Values((), written.r)
+        self.alphas = Values((), written.lora_alpha)
+        self.modules: list[Adapted] = []
+        self.parameters: list[Adapted] = []
+        self.parameter_hits: dict[str, list[int]] = {}
+        self.saved: list[Saved] = []
+        self.tokens: list[tuple[Tokens, str]] = []
+        self.biases = Biases()
+        listed = () if isinstance(written.target_modules, str) else written.target_modules or ()
+        self._written = Suffixes(listed)
+        self.places = {entry: place for place, entry in reversed(list(enumerate(written.modules_to_save or ())))}
+
+    def entry(self, name: str) -> int | None:
+        """The place of the entry of target_modules that brought a module."""
+        return next(iter(self._written.hits(name)), None)
+
+    def inexact(self) -> tuple[str, ...]:
+        """What of the settings is not counted here, and why."""
+        return tuple(self._reasons())
+
+    def _reasons(self) -> Iterator[str]:
+        written = self.written
+        init = str(written.init_lora_weights)
+        for option in written.uncounted:
+            yield f"{option}: its own tensors are not counted"
+        if init == "mica":
+            yield "init mica: it freezes half of the adapter"
+        if init == "eva":
+            yield "init eva: it sets the ranks when it sees the data"
+        if init.startswith("pissa_niter") and any(m.rank > min(m.in_out) for m in self.modules):
+            yield "init pissa: a rank above the smaller side of a layer is cut"
+        odd = [entry for entry in written.modules_to_save or () if "base_model".endswith(entry)]
+        odd += [entry for entry in written.modules_to_save or () if "base_model.model".endswith(entry)]
+        if odd:
+            yield "modules_to_save: an entry that is the end of PEFT's own base_model.model"

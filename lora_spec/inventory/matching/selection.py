@@ -1,0 +1,105 @@
+"""Which modules become targets: the walk of `BaseTuner.inject_adapter` (PEFT 0.21.2, `tuners/tuners_utils.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lora_spec.inventory.matching.linear import is_all_linear, linear_modules
+from lora_spec.inventory.matching.names import Matcher, Saving, Suffixes, fewest_entries, layer_finder, matcher
+from lora_spec.inventory.matching.result import Reason, RefusedError
+from lora_spec.inventory.matching.settings import Settings
+from lora_spec.inventory.matching.tables import default_targets
+from lora_spec.inventory.tree import ModuleTree
+
+DUMMY = "dummy-target-modules"
+"""`DUMMY_TARGET_MODULES` (PEFT 0.21.2): matches nothing, and PEFT does not mind."""
+
+MANY = 20
+"""`MIN_TARGET_MODULES_FOR_OPTIMIZATION` (PEFT 0.21.2): from here on PEFT shortens a list."""
+
+
+class Selection(NamedTuple):
+    """Targets in the model's order and those that follow the embedding; what exclusions and saved modules kept from
+    LoRA, and all that exclusions match, with the places of the entries; the layers of what a list matched by suffix.
+    """
+
+    targets: tuple[str, ...]
+    tied: tuple[str, ...]
+    excluded: dict[str, list[int]]
+    saved: dict[str, list[int]]
+    excludes: dict[str, list[int]]
+    layers: dict[str, int]
+
+
+def settle_targets(tree: ModuleTree, settings: Settings) -> Settings:
+    """Default targets, `all-linear` and long lists: what PEFT makes of target_modules before the walk."""
+    targets = settings.target_modules
+    if targets is None:
+        targets = default_targets(tree.model_type)
+        if targets is None and not settings.target_parameters:
+            raise RefusedError(Reason.NO_DEFAULT_TARGETS, "ValueError", tree.model_type)
+    if is_all_linear(targets):
+        targets = linear_modules(tree, settings)
+    if isinstance(targets, tuple) and len(set(targets)) >= MANY:
+        entries = Suffixes(targets)
+        fewer = fewest_entries(set(targets), (m.name for m in tree.modules if not entries.hits(m.name)))
+        targets = fewer if len(fewer) < len(set(targets)) else targets
+    return settings._replace(target_modules=targets)
+
+
+def select(tree: ModuleTree, settings: Settings) -> Selection:
+    """The walk over the model's modules."""
+    found = Selection((), (), {}, {}, {}, {})
+    if settings.target_modules == DUMMY:
+        return found
+    is_target, excluded = matcher(settings.target_modules), matcher(settings.exclude_modules)
+    saving = Saving(settings.modules_to_save or ())
+    followers = Suffixes(settings.targets_to_tie)
+    layers = _Layers(settings)
+    targets, tied = [], []
+    for module in tree.modules:
+        name = module.name
+        out = excluded(name)
+        if not name or followers.hits(name):
+            tied += [name] if name else []
+            continue
+        if out:
+            found.excludes[name] = out
+        if not is_target(name) or not layers.takes(name, found.layers):
+            continue
+        if out:
+            found.excluded[name] = out
+        elif kept := saving.hits(name):
+            found.saved[name] = kept
+        else:
+            targets.append(name)
+    return found._replace(targets=tuple(targets), tied=tuple(tied))
+
+
+class _Layers:
+    """`layers_to_transform`: it holds for entries of a list that matched by suffix, not for a full name or a regex."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the layers that are wanted."""
+        wanted = settings.layers_to_transform
+        self.numbers = {wanted} if isinstance(wanted, int) else set(wanted or ())
+        self.find = layer_finder(settings.layers_pattern)
+        targets = settings.target_modules
+        self.full_names = () if isinstance(targets, str) else frozenset(targets or ())
+
+    def takes(self, name: str, numbers: dict[str, int]) -> bool:
+        if not self.numbers or name in self.full_names:
+            return True
+        number = self.find(name)
+        if number is not None:
+            numbers[name] = number
+        return number in self.numbers
+
+
+def written_matcher(written: str | Sequence[str] | None, tree: ModuleTree, settings: Settings) -> Matcher:
+    """What target_modules matches as it is written, before any conversion."""
+    if is_all_linear(written):
+        names = set(linear_modules(tree, settings))
+        return lambda name: [0] if name in names else []
+    return matcher(written)
