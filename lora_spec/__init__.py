@@ -12,7 +12,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from lora_spec.diagnostics import Diagnostic, Edit, Fix, Position, Range, Rule, Severity, SpecError
-    from lora_spec.pipeline import Compiled, check, compile, parse, read  # noqa: A004
+    from lora_spec.pipeline import Compiled, check, compile, parse, plan, read  # noqa: A004
+    from lora_spec.planning.values import Plan
     from lora_spec.preparation.adapter_state import iter_adapter_state
     from lora_spec.preparation.recipe import load, prepare
     from lora_spec.preparation.save import save_adapter
@@ -31,6 +32,7 @@ _HOME = {
     "Fix": "diagnostics",
     "LoraSpec": "spec.root",
     "Parsed": "spec.parsing",
+    "Plan": "planning.values",
     "Position": "diagnostics",
     "PreparedModel": "preparation.values",
     "Range": "diagnostics",
@@ -43,6 +45,7 @@ _HOME = {
     "iter_adapter_state": "preparation.adapter_state",
     "load": "preparation.recipe",
     "parse": "pipeline",
+    "plan": "pipeline",
     "prepare": "preparation.recipe",
     "read": "pipeline",
     "save_adapter": "preparation.save",
@@ -58,6 +61,7 @@ __all__ = [
     "Fix",
     "LoraSpec",
     "Parsed",
+    "Plan",
     "Position",
     "PreparedModel",
     "Range",
@@ -70,6 +74,7 @@ __all__ = [
     "iter_adapter_state",
     "load",
     "parse",
+    "plan",
     "prepare",
     "read",
     "save_adapter",

@@ -38,7 +38,12 @@ THIN_METHODS = {
 }
 
 HEAVY = {"torch", "transformers", "peft", "safetensors", "accelerate", "huggingface_hub"}
-MAY_BE_HEAVY = ("preparation",)
+MAY_BE_HEAVY = {
+    "preparation": "the room that changes models",
+    "inventory/meta_build.py": "the script of the child process",
+    "inventory/catalogue_build.py": "the script that makes the catalogue",
+    "inventory/sources.py": "asks the hub, with --online alone",
+}
 
 LONG_FUNCTIONS: dict[str, str] = {}
 LONG_FILES: dict[str, str] = {}
@@ -87,7 +92,7 @@ def test_imports_go_downwards(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_heavy_packages_stay_in_their_room(path: Path) -> None:
-    if room(path) not in MAY_BE_HEAVY:
+    if room(path) not in MAY_BE_HEAVY and name_of(path) not in MAY_BE_HEAVY:
         assert not {name.split(".")[0] for name in imports(path)} & HEAVY
 
 
@@ -132,11 +137,12 @@ with redirect_stdout(io.StringIO()):
         ["check", "examples/quickstart.yaml", "examples/verl_sft.yaml", "--format", "json"],
         ["check", "examples/broken.yaml"],
         ["compile", "examples/quickstart.yaml", "--to", "peft"],
-        ["schema"], ["rules"], ["explain", "LS011"],
+        ["schema"], ["rules"], ["explain", "LS011"], ["plan", "examples/quickstart.yaml"],
     )]
     spec = lora_spec.LoraSpec.from_file("examples/verl_sft.yaml")
     lora_spec.check(spec)
     lora_spec.compile(spec)
+    lora_spec.plan(spec)
 print(json.dumps({"codes": codes, "modules": sorted(sys.modules)}))
 """
 
@@ -149,7 +155,7 @@ def run_python(code: str) -> str:
 
 def test_the_light_half_imports_nothing_heavy() -> None:
     result = json.loads(run_python(LIGHT_RUN))
-    assert result["codes"] == [0, 1, 0, 0, 0, 0]
+    assert result["codes"] == [0, 1, 0, 0, 0, 0, 0]
     assert not {name.split(".")[0] for name in result["modules"]} & {*HEAVY, "numpy", "rich", "jsonschema"}
 
 

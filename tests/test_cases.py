@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lora_spec.diagnostics import Diagnostic
-from lora_spec.pipeline import judge, parse, read
+from lora_spec.pipeline import judge, look_up, parse, read
 
 
 def said(diagnostic: Diagnostic) -> str:
@@ -21,8 +21,8 @@ def said(diagnostic: Diagnostic) -> str:
 
 def test_case(case_file: Path, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
     monkeypatch.chdir(case_file.parent)  # verl takes relative paths from where it is started
-    document = read(Path(case_file.name))
-    found = judge(parse(document)).diagnostics
+    parsed = parse(read(Path(case_file.name)))
+    found = judge(parsed, look_up(parsed)).diagnostics
     text = "".join(f"{said(diagnostic)}\n" for diagnostic in found)
     expected = case_file.with_suffix(".expected")
     if pytestconfig.getoption("--update-cases"):

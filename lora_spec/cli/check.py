@@ -13,7 +13,7 @@ from lora_spec.cli.inputs import STANDARD_INPUT, files_in, read_input, trouble
 from lora_spec.cli.terminal import wants_colour
 from lora_spec.diagnostics import Diagnostic, Severity
 from lora_spec.dialects.parsing import UNRECOGNISED, dialect_named
-from lora_spec.pipeline import judge, parse
+from lora_spec.pipeline import judge, look_up, parse
 from lora_spec.reports.file_report import FileReport, Report
 from lora_spec.source.document import Document
 
@@ -51,7 +51,7 @@ def _check_all(arguments: argparse.Namespace, wanted: Wanted) -> tuple[list[File
             sys.stderr.write(trouble(name, error))
             unopened = True
             continue
-        found = _check(document, wanted)
+        found = _check(document, wanted, with_model=not arguments.no_model)
         if in_folder and _is_another_kind(document, found):
             skipped += 1
         else:
@@ -68,8 +68,9 @@ def _named(paths: list[str]) -> Iterator[tuple[str, bool]]:
             yield path, False
 
 
-def _check(document: Document, wanted: Wanted) -> FileReport:
-    examined = judge(parse(document))
+def _check(document: Document, wanted: Wanted, *, with_model: bool) -> FileReport:
+    parsed = parse(document)
+    examined = judge(parsed, look_up(parsed) if with_model else None)
     return FileReport(
         path=document.path or "<stdin>",
         dialect=examined.parsed.dialect,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 from lora_spec.cli.faults import print_diagnostics, read_and_judge
+from lora_spec.cli.files import write_whole
 from lora_spec.diagnostics import SpecError
 from lora_spec.pipeline import compile_judged
 
@@ -19,7 +18,7 @@ def run(arguments: argparse.Namespace) -> int:
     if output is not None and output.exists() and not arguments.overwrite:
         sys.stderr.write(f"lora-spec: {output} exists; --overwrite replaces it\n")
         return 2
-    judged = read_and_judge(arguments)
+    judged = read_and_judge(arguments, with_model=True)
     if judged is None:
         return 2
     document, examined = judged
@@ -36,15 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _write(text: str, output: Path | None) -> int:
     """To standard output, or to a file that appears whole or not at all."""
-    if output is None:
-        sys.stdout.write(text)
-        return 0
-    try:
-        handle, temporary = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(output)
-    except OSError as error:
-        sys.stderr.write(f"lora-spec: cannot write {output}: {(error.strerror or str(error)).lower()}\n")
-        return 2
+    if output is not None:
+        return write_whole(output, text)
+    sys.stdout.write(text)
     return 0

@@ -10,7 +10,7 @@ from lora_spec.cli.inputs import read_input, trouble
 from lora_spec.cli.terminal import wants_colour
 from lora_spec.diagnostics import Diagnostic, Severity
 from lora_spec.dialects.parsing import dialect_named
-from lora_spec.pipeline import Examined, judge, parse
+from lora_spec.pipeline import Examined, judge, look_up, parse
 from lora_spec.reports.file_report import FileReport
 from lora_spec.reports.text import file_as_text
 from lora_spec.rules.inspection import Unchecked
@@ -19,9 +19,9 @@ from lora_spec.spec.faults import VALUE_LEFT_OPEN
 from lora_spec.spec.places import at_value
 
 
-def read_and_judge(arguments: argparse.Namespace) -> tuple[Document, Examined] | None:
+def read_and_judge(arguments: argparse.Namespace, *, with_model: bool) -> tuple[Document, Examined] | None:
     """The file of ``arguments`` and what is said of it; None, with the reason on standard error, where it cannot be
-    opened or read in the named dialect.
+    opened or read in the named dialect. ``with_model`` also holds it against the structure of its base model.
     """
     try:
         if arguments.dialect is not None:
@@ -33,7 +33,9 @@ def read_and_judge(arguments: argparse.Namespace) -> tuple[Document, Examined] |
     except OSError as error:
         sys.stderr.write(trouble(arguments.path, error))
         return None
-    return document, _closed(judge(parse(document)))
+    parsed = parse(document)
+    online = getattr(arguments, "online", False)
+    return document, _closed(judge(parsed, look_up(parsed, online=online) if with_model else None))
 
 
 def _closed(examined: Examined) -> Examined:

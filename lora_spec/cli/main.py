@@ -70,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"lora-spec {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_check(commands)
+    _add_plan(commands)
     _add_compile(commands)
     _add_prepare(commands)
     _add_explain(commands)
@@ -104,6 +105,28 @@ def _add_check(commands: _Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--no-model", action="store_true", help="do not look at the base model")
     parser.add_argument("--stdin-filename", metavar="NAME", help="the name that standard input stands for")
+
+
+def _add_plan(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "plan", "plan", "say what would be trained: modules, counts, bytes, memory")
+    parser.add_argument("path", metavar="PATH", help="config file; - is standard input")
+    parser.add_argument("--dialect", metavar="NAME", help="read the file as this format instead of recognising it")
+    parser.add_argument("--json", action="store_true", help="write the plan as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write the plan as a page")
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+    parser.add_argument("--world-size", type=_positive, metavar="N", help="processes, one device each")
+    parser.add_argument("--batch-size", type=_positive, metavar="N", help="sequences in a micro-batch on one device")
+    parser.add_argument("--sequence-length", type=_positive, metavar="N", help="tokens in a sequence")
+    parser.add_argument("--optimizer", choices=("adamw", "adamw_8bit", "sgd", "adafactor"), help="default: adamw")
+    parser.add_argument("--fit", metavar="SIZE", help="say whether it fits in a device of, say, 80GB")
+    parser.add_argument("--online", action="store_true", help="ask the hub for a config that is not on this machine")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
 def _add_compile(commands: _Commands[argparse.ArgumentParser]) -> None:

@@ -28,7 +28,7 @@ NEEDED = ("torch", "transformers", "peft", "safetensors")
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the file, run the recipe, save the adapter where every check passed, and report."""
-    judged = read_and_judge(arguments)
+    judged = read_and_judge(arguments, with_model=False)
     if judged is None:
         return 2
     document, examined = judged

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lora_spec.diagnostics import Diagnostic, Rule, Severity, closest
+from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity, closest
 from lora_spec.dialects.open_values import open_paths
 from lora_spec.source.document import Document, Mapping, Scalar, Style, walk
+from lora_spec.source.faults import UNREADABLE_VALUE
 from lora_spec.source.scalars import resolve_core, to_plain
 from lora_spec.spec.parsing import Parsed, parse_values
 from lora_spec.spec.places import Places, at_value
@@ -79,8 +80,16 @@ def parse(document: Document) -> Parsed:
         open_paths=frozenset(path for path in open_paths(root) if path[0] in SECTIONS),
         dialect=NAME,
         already=document.diagnostics,
+        suspects=unreadable(document),
     )
     return replace(parsed, diagnostics=(*parsed.diagnostics, *_read_otherwise(parsed)))
+
+
+def unreadable(document: Document) -> frozenset[DocumentPath]:
+    """The user's paths of Python values that no config can hold, which were told by the reader."""
+    return frozenset(
+        d.document_path for d in document.diagnostics if d.code == UNREADABLE_VALUE.code and d.document_path
+    )
 
 
 def with_local_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from lora_spec.diagnostics import DocumentPath
+from lora_spec.spec.faults import OUT_OF_RANGE
 from lora_spec.spec.lora import Lora
 from lora_spec.spec.parsing import Parsed, parse_values
 from lora_spec.spec.peft_arguments import CONFIG_OF_INIT, RENAMED
-from lora_spec.spec.places import Places
+from lora_spec.spec.places import Places, at_value
 
 NO_BASE = "the model at hand"
 """Stands for the base model where the config names none."""
@@ -27,7 +28,17 @@ def parse_peft_config(config: Any) -> Parsed:
     said = {field.name: getattr(config, field.name) for field in fields(config)}
     moved: dict[DocumentPath, DocumentPath] = {("lora", name): (theirs(name),) for name in Lora.model_fields}
     values = {"base_model": said["base_model_name_or_path"] or NO_BASE, "lora": _lora(said)}
-    return parse_values(values, Places(None, moved), dialect="peft")
+    places, rank = Places(None, moved), ("lora", "rank")
+    if said["r"] != 0 or isinstance(said["r"], bool):
+        return parse_values(values, places, dialect="peft")
+    zero = at_value(places, rank, OUT_OF_RANGE, "r must be at least 1, not 0", "write a rank such as 16")
+    return parse_values(
+        {**values, "lora": {**_lora(said), "rank": None}},
+        places,
+        dialect="peft",
+        already=(zero,),
+        suspects=frozenset({rank}),
+    )
 
 
 def theirs(name: str) -> str:
@@ -50,8 +61,8 @@ def _lora(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _init(said: Mapping[str, Any]) -> Any:
     init = said["init_lora_weights"]
-    if isinstance(init, str) and init.startswith("pissa_niter_"):
-        return {"kind": "pissa", "niter": int(init.removeprefix("pissa_niter_"))}
+    if isinstance(init, str) and (niter := init.removeprefix("pissa_niter_")) != init and niter.isdigit():
+        return {"kind": "pissa", "niter": int(niter)}
     settings = _plain(said.get(CONFIG_OF_INIT.get(init, ""))) if isinstance(init, str) else None
     return {"kind": init, **settings} if isinstance(settings, dict) else init
 

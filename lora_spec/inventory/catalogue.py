@@ -24,7 +24,8 @@ class Entry(NamedTuple):
 
     def tree(self, model_class: str | None = None) -> ModuleTree | None:
         """The tree of that class, by default of the one that transformers' auto classes choose; None where the
-        catalogue lacks the class."""
+        catalogue lacks the class.
+        """
         wanted = model_class or next(iter(self.trees))
         return expand(self.trees[wanted]) if wanted in self.trees else None
 

@@ -25,7 +25,7 @@ def build_entry(config: dict[str, Any]) -> Entry:
     """The entry of a config, with a tree for each class."""
     import transformers
 
-    trees = {}
+    trees: dict[str, Any] = {}
     architecture = next(iter(config.get("architectures") or ()), None)
     named = architecture if architecture and hasattr(transformers, architecture) else None
     for model_class in dict.fromkeys((None, named)):

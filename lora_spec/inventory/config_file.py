@@ -45,7 +45,7 @@ def read_config(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     if not isinstance(config, dict):
-        raise ValueError(f"{path} is no JSON object")
+        raise ValueError(f"{path} is no JSON object")  # noqa: TRY004 - the file's fault, not the caller's
     return config
 
 

@@ -5,6 +5,7 @@ The only file of this room that knows torch, and it imports it only when it has 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from lora_spec.inventory.tree import Kind, Module, ModuleTree, Numbers, Shape
@@ -52,15 +53,15 @@ def _module(name: str, module: nn.Module) -> Module:
         name=name,
         class_name=type(module).__name__,
         kind=_kind(module),
-        parameters=_shapes(module._parameters),
-        buffers=_shapes(module._buffers),
+        parameters=_shapes(module.named_parameters(recurse=False, remove_duplicate=False)),
+        buffers=_shapes(module.named_buffers(recurse=False, remove_duplicate=False)),
         groups=getattr(module, "groups", 1) if _kind(module) is Kind.CONV else 1,
         transposed=bool(getattr(module, "is_transposed", False)),
     )
 
 
-def _shapes(tensors: dict[str, Any]) -> tuple[tuple[str, Shape], ...]:
-    return tuple((name, tuple(tensor.shape)) for name, tensor in tensors.items() if tensor is not None)
+def _shapes(tensors: Iterable[tuple[str, Any]]) -> tuple[tuple[str, Shape], ...]:
+    return tuple((name, tuple(tensor.shape)) for name, tensor in tensors)
 
 
 def _kind(module: nn.Module) -> Kind:

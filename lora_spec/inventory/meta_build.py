@@ -26,13 +26,14 @@ def build(config: dict[str, Any], model_class: str | None) -> Any:
     loaded, note = load_config(config)
     chosen = choose_class(loaded, model_class)
     with torch.device("meta"):
-        build_it = getattr(chosen, "from_config", None) or chosen._from_config
+        build_it = getattr(chosen, "from_config", None) or chosen._from_config  # noqa: SLF001 - the only way for a class that is no auto class
         return build_it(loaded), note
 
 
 def load_config(config: dict[str, Any]) -> tuple[Any, str]:
     """The config as transformers' own class; where the type is not known there, by the class that `architectures`
-    names."""
+    names.
+    """
     import transformers
 
     with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +52,8 @@ def load_config(config: dict[str, Any]) -> tuple[Any, str]:
 
 def choose_class(config: Any, model_class: str | None) -> Any:
     """The class to build: the one that is named, else AutoModelForCausalLM where it maps the config, else
-    AutoModelForImageTextToText."""
+    AutoModelForImageTextToText.
+    """
     import transformers
 
     if model_class is not None:

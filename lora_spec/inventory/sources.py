@@ -35,7 +35,8 @@ def find_tree(
     base_model: str, model_class: str | None = None, revision: str | None = None, *, online: bool = False
 ) -> Found:
     """The tree of a base model: a local folder, or a hub id in the catalogue, in the hub's cache or, ``online``, on the
-    hub. Nothing is guessed: without a source the tree is None and the problem says why."""
+    hub. Nothing is guessed: without a source the tree is None and the problem says why.
+    """
     folder = Path(base_model).expanduser()
     try:
         if (config := read_config(folder / "config.json")) is not None:
@@ -123,7 +124,9 @@ def _hub_config(model_id: str, revision: str | None) -> dict[str, Any] | None:
 def _unknown(base_model: str, *, online: bool) -> Found:
     where = "on the hub, or it is gated" if online else "in the catalogue and the hub's local cache"
     problem = f"{base_model} is no folder here and not found {where}"
-    remedy = "correct the name" if online else "pass --online to ask the hub for its config.json, or name a local folder"
+    remedy = (
+        "correct the name" if online else "pass --online to ask the hub for its config.json, or name a local folder"
+    )
     return _unavailable(problem, remedy)
 
 

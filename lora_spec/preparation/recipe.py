@@ -9,7 +9,8 @@ from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import nn
 
 from lora_spec.diagnostics import Diagnostic, SpecError
-from lora_spec.inventory.live import module_names
+from lora_spec.inventory.live import tree_of
+from lora_spec.inventory.sources import Found
 from lora_spec.preparation.adapter_folder import find_adapter
 from lora_spec.preparation.build import build
 from lora_spec.preparation.build_tiny import build_tiny
@@ -30,8 +31,9 @@ from lora_spec.preparation.wrap import (
     task_type,
     wrap_peft,
 )
+from lora_spec.rules.on_model import inspect_on_model
 from lora_spec.rules.preparation import ALREADY_WRAPPED, STEP_UNAVAILABLE
-from lora_spec.rules.targets import inspect_targets
+from lora_spec.rules.refusals import CANNOT_ADAPT
 from lora_spec.spec.parsing import Parsed
 from lora_spec.spec.root import LoraSpec
 
@@ -152,10 +154,11 @@ def count_parameters(model: Any) -> tuple[int, int]:
 
 def _refuse_dead_targets(model: nn.Module, spec: LoraSpec) -> None:
     """Raise where a target names nothing in ``model``: PEFT says so only when nothing at all matches."""
-    parsed = Parsed(spec, (), draft=spec)
-    found = [f for f in inspect_targets(parsed, module_names(model)) if isinstance(f, Diagnostic)]
-    if found:
-        raise SpecError(found)
+    tree = tree_of(model)
+    said = inspect_on_model(Parsed(spec, (), draft=spec), Found(tree, "live"), tree)
+    faults = [f for f in said if isinstance(f, Diagnostic) and f.is_error and f.code != CANNOT_ADAPT.code]
+    if faults:
+        raise SpecError(faults)
 
 
 def _refuse(model: nn.Module | None, spec: LoraSpec) -> None:

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from lora_spec.diagnostics import Rule
 from lora_spec.dialects import native, parsing, verl
-from lora_spec.rules import compiling, effects, launch, names, preparation, regexes, serving, targets, training
+from lora_spec.rules import (
+    compiling,
+    dead_entries,
+    effects,
+    launch,
+    misapplied,
+    names,
+    on_model,
+    preparation,
+    refusals,
+    regexes,
+    seldom_wanted,
+    serving,
+    targets,
+    training,
+)
 from lora_spec.rules.inspections import NOT_CHECKED
 from lora_spec.source import faults as source_faults
 from lora_spec.spec import faults as spec_faults
@@ -22,6 +37,11 @@ ALL_RULES: tuple[Rule, ...] = tuple(
             *effects.RULES,
             *training.RULES,
             *targets.RULES,
+            *dead_entries.RULES,
+            *refusals.RULES,
+            *misapplied.RULES,
+            *seldom_wanted.RULES,
+            *on_model.RULES,
             *preparation.RULES,
             *compiling.RULES,
             *launch.RULES,

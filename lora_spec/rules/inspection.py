@@ -12,10 +12,14 @@ from lora_spec.spec.root import LoraSpec
 
 
 class Unchecked(NamedTuple):
-    """Something that could not be judged, and why; ``path`` is the native path that it is about."""
+    """Something that could not be judged, and why; ``path`` is the native path that it is about.
+
+    ``remedy`` says what would help, where something would.
+    """
 
     path: DocumentPath
     what: str
+    remedy: str = ""
 
 
 Finding: TypeAlias = Diagnostic | Unchecked

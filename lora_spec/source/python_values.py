@@ -14,6 +14,7 @@ from typing import Any
 from lora_spec.diagnostics import Diagnostic, dotted
 from lora_spec.source.document import Node, Scalar, Style
 from lora_spec.source.faults import BAD_ALIAS, BAD_KEY, UNREADABLE_VALUE, UnreadableError, fault
+from lora_spec.source.limits import MAX_DEPTH
 from lora_spec.source.tree import TreeBuilder
 
 _TORCH_NAMES = ("dtype", "device")
@@ -126,7 +127,7 @@ def _resolved(config: Any, key: Any, raw: object) -> object:
 def _builtin(value: object) -> bool | float | str | type | None:  # noqa: PLR0911 - a table
     """The builtin value of a scalar; its type where it is none."""
     match value:
-        case Enum():
+        case Enum() if not isinstance(value, Integral):
             return value.value if isinstance(value.value, str) else value.name
         case None | bool():
             return value
@@ -141,8 +142,28 @@ def _builtin(value: object) -> bool | float | str | type | None:  # noqa: PLR091
         case dt.date():
             return value.isoformat()
     kind = type(value)
+    if kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"):
+        return bool(value)
     is_torch_name = kind.__module__ == "torch" and kind.__name__ in _TORCH_NAMES
-    return str(value) if is_torch_name else kind
+    return str(value).removeprefix("torch.") if is_torch_name else kind
+
+
+def plain_value(value: object, inside: frozenset[int] = frozenset()) -> Any:
+    """``value`` with builtin containers and scalars for others of their kind: mappings, sets, enums, numpy's numbers.
+
+    What is none of these, and a container that holds itself, is left as it is.
+    """
+    if id(value) in inside or len(inside) > MAX_DEPTH:
+        return value
+    within = inside | {id(value)}
+    if isinstance(value, Mapping):
+        return {key: plain_value(item, within) for key, item in value.items()}
+    if isinstance(value, AbstractSet):
+        return [plain_value(item, within) for item in sorted(value, key=str)]
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+        return [plain_value(item, within) for item in value]
+    known = _builtin(value)
+    return value if isinstance(known, type) else known
 
 
 def _text(value: float | str | None) -> str:

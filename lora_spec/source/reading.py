@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import stat
@@ -106,6 +107,7 @@ def _not_a_mapping(root: Node, document: Document) -> Diagnostic:
         if tight := missing_space(document.text):
             return tight
     kind = "one text" if isinstance(root, Scalar) else "a list"
+    kind = "a single value" if kind == "one text" and document.format == "value" else kind
     message = f"the document is {kind}, not a mapping of keys to values"
     remedy = "a config has keys such as `base_model: ...`"
     return fault(NOT_A_MAPPING, message, remedy, place=first_key_range(root))
@@ -134,6 +136,9 @@ def _read_limited(path: str | Path) -> bytes:
         UnreadableError: There are more than the limit.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode) and status.st_size > MAX_BYTES:

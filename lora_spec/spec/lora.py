@@ -23,7 +23,7 @@ from lora_spec.spec.variants import Arrow, Bdlora, Kasa, Monteclora, RuntimeOpti
 class Lora(StrictModel):
     """The adapter: a new one from `rank`, `alpha` and targets, or an existing one from `adapter_path`."""
 
-    rank: Annotated[int, Field(ge=0)] | None = None
+    rank: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """The adapter's inner size (PEFT's `r`). 0 turns LoRA off. Required for a new adapter."""
     alpha: Annotated[float, Field(gt=0)] | None = None
     """Numerator of the scale alpha / rank (PEFT's `lora_alpha`). Required for a new adapter."""
@@ -47,7 +47,7 @@ class Lora(StrictModel):
     """Adapt these layers only; for a list of target names alone."""
     layers_pattern: LayerPatterns | None = None
     """Name of the list that holds the layers, such as `layers` or `h`, where PEFT does not find it itself."""
-    rank_pattern: dict[Pattern, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    rank_pattern: dict[Pattern, Annotated[int, Field(ge=1, le=1_000_000)]] = Field(default_factory=dict)
     """Other ranks by module name or regex; the first match wins."""
     alpha_pattern: dict[Pattern, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     """Other alphas by module name or regex; the first match wins."""

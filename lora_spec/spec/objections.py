@@ -31,6 +31,8 @@ class Objection(NamedTuple):
 def objection(error: ErrorDetails, values: Mapping[str, Any], places: Places) -> Objection:
     """What ``error`` says of ``values``, in the user's words."""
     path = _native_path(error["loc"])
+    if path[:2] == ("lora", "megatron_config"):
+        path = path[:2]
     error = {**error, "input": written(values, path, error["input"])}
     kind = error["type"]
     if kind == "missing" and isinstance(path[-1], int):  # the second of a pair
@@ -71,12 +73,10 @@ def _init_kind(error: ErrorDetails, path: DocumentPath, values: Mapping[str, Any
 def written(values: Any, path: DocumentPath, otherwise: Any) -> Any:
     """The value as the user wrote it, before a short form was expanded; ``otherwise`` where it cannot be found."""
     for part in path:
-        if isinstance(values, Mapping) and part in values:
-            values = values[str(part)]
-        elif isinstance(values, (list, tuple)) and isinstance(part, int) and part < len(values):
-            values = values[part]
-        else:
+        inner = dict(enumerate(values)) if isinstance(values, (list, tuple)) else values
+        if not isinstance(inner, Mapping) or part not in inner:
             return otherwise
+        values = inner[part]
     return values
 
 
@@ -120,6 +120,8 @@ _TYPES = {
     "too_long": "a pair such as [0, 4]",
     "string_too_short": "text that is not empty",
     "finite_number": "a finite number",
+    "recursion_loop": "nested less deeply",
+    "invalid-json-value": "plain values: text, numbers, lists and mappings",
 }
 
 _BOUNDS = {
@@ -213,7 +215,7 @@ def _wrong_value(rule: Rule, expected: str, error: ErrorDetails, path: DocumentP
     message = f"{name} must be {expected}, not {_shown(value, scalar)}"
     if rule is faults.BAD_REGEX:
         message = f"{name} is not {expected}"
-    if value == "" and rule is faults.OUT_OF_RANGE:
+    if isinstance(value, str) and not value and rule is faults.OUT_OF_RANGE:
         message = f"{name} is empty"
     return at_value(places, path, rule, message, "; ".join(filter(None, (remedy, note))), fixes)
 
@@ -261,7 +263,7 @@ def _advice(rule: Rule, expected: str, path: DocumentPath, value: Any) -> str:
 def _dropout_advice(value: float) -> str:
     if value < 0:
         return "write 0 to turn it off"
-    return f"write {value / 100:g} for {value:g} percent" if 1 < value < 100 else "write a value below 1, such as 0.05"
+    return f"write {value / 100:g} for {value:g} percent" if 2 <= value < 100 else "write a value below 1, such as 0.05"
 
 
 def _section_advice(field: str, value: Any) -> str:

@@ -85,6 +85,16 @@ def parse_values(
     )
 
 
+def left_open(parsed: Parsed) -> Iterator[Diagnostic]:
+    """What stands in the way of a spec where values are left open, such as `${RANK}`."""
+    from lora_spec.spec.faults import VALUE_LEFT_OPEN
+
+    for path in sorted(parsed.open, key=str):
+        message = f"{parsed.places.name(path)} is left open and is needed here"
+        remedy = "fill it in first: the tool that resolves it, or its value in a copy of the file"
+        yield at_value(parsed.places, path, VALUE_LEFT_OPEN, message, remedy)
+
+
 _ROUNDS = 8
 """Faults can hide faults below them; each round takes away what was found, and few are ever needed."""
 
@@ -177,7 +187,7 @@ def _implied(found: Objection, others: list[Objection]) -> bool:
     beside = [o for o in others if o is not found and o.path[:-1] == found.path[:-1]]
     if found.is_unknown:
         return any(o.is_missing and o.path[-1] == "regex" for o in beside)
-    unknown = [o for o in beside if o.is_unknown]
+    unknown = [o for o in beside if o.is_unknown and o.meant is None]
     return found.is_missing and len(found.path) > 1 and found.path[-1] != "regex" and len(unknown) == 1
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from lora_spec.diagnostics import closest
 from lora_spec.spec.foreign_names import DTYPES, NOTHING, TASKS
+from lora_spec.spec.targets import compiled
 
 _BOOLEANS = {"true": True, "yes": True, "on": True, "y": True, "1": True}
 _BOOLEANS |= {"false": False, "no": False, "off": False, "n": False, "0": False}
@@ -49,7 +50,7 @@ def _only_item(value: Sequence[Any], expected: str) -> Meant | None:
 
 
 def _number(value: Any, *, whole: bool) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+    if not isinstance(value, (str, float)):  # a whole number that is refused is too large
         return None
     text = str(value).strip(" \t,;").replace("_", "")
     percent = text.endswith("%")
@@ -109,7 +110,7 @@ def init(value: Any, kinds: Sequence[str]) -> Any:
 
 def section(value: Any, key: str, words: Sequence[Any]) -> Mapping[str, Any] | None:
     """A section from the value of its one required key: `fsdp: fsdp2` as `fsdp: {strategy: fsdp2}`."""
-    word = value if value in words and not isinstance(value, bool) else one_of(value, words)
+    word = one_of(value, words) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
     return None if word is None else {key: word}
 
 
@@ -149,8 +150,8 @@ def as_regex(pattern: str) -> str:
 
 def _compiles(pattern: str) -> bool:
     try:
-        re.compile(pattern)
-    except re.error:
+        compiled(pattern)
+    except ValueError:
         return False
     return True
 

@@ -46,9 +46,11 @@ class LoraSpec(StrictModel):
 
     def __init__(self, /, **data: Any) -> None:
         """Validate ``data``; raises ``SpecError`` with all faults at once."""
-        from lora_spec.spec.combinations import violations  # the constraints speak of the finished value
+        from lora_spec.source.python_values import plain_value  # reading a file needs none of these
+        from lora_spec.spec.combinations import violations
         from lora_spec.spec.parsing import parse_values
 
+        data = plain_value(data)
         try:
             self.__pydantic_validator__.validate_python(data, self_instance=self)
         except ValidationError:
@@ -98,6 +100,8 @@ class LoraSpec(StrictModel):
 
 def _spec_of(parsed: Any) -> LoraSpec:
     if parsed.spec is None:
-        raise SpecError(parsed.diagnostics)
+        from lora_spec.spec.parsing import left_open
+
+        raise SpecError((*parsed.diagnostics, *left_open(parsed)))
     spec: LoraSpec = parsed.spec
     return spec

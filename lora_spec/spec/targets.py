@@ -1,6 +1,7 @@
 """How modules are named: a list of names, a regex, or a word that PEFT knows."""
 
 import re
+import warnings
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
@@ -11,10 +12,22 @@ from lora_spec.base import StrictModel
 
 def _compilable(text: str) -> str:
     try:
-        re.compile(text)
-    except re.error as error:
+        compiled(text)
+    except ValueError as error:
         raise PydanticCustomError("bad_regex", "{problem}", {"problem": str(error)}) from None
     return text
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern compiled, in silence; ValueError with the reason where Python cannot."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # what may mean something else in a later Python
+            return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(str(error)) from None
+    except (OverflowError, RecursionError):
+        raise ValueError("it repeats or nests too much") from None
 
 
 Pattern: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_compilable)]

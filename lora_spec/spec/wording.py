@@ -37,6 +37,8 @@ def described(value: Any) -> str:
         return f'the text "{shown}"' if value else "an empty text"
     if isinstance(value, bool) or value is None:
         return yaml_text(value)
+    if isinstance(value, int) and abs(value) > 10**_LONG:
+        return "so large a number"
     if isinstance(value, (int, float)):
         return f"{value}"
     if isinstance(value, Mapping):

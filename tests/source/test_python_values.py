@@ -58,7 +58,7 @@ def test_numpy_and_torch_scalars():
     assert plain({"a": np.int64(3), "b": np.float32(0.5), "c": torch.bfloat16, "d": torch.device("cpu")}) == {
         "a": 3,
         "b": 0.5,
-        "c": "torch.bfloat16",
+        "c": "bfloat16",
         "d": "cpu",
     }
 

@@ -1,7 +1,11 @@
 """The whole document as a value."""
 
+import collections
 import copy
+import enum
 import pickle
+from fractions import Fraction
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -118,3 +122,52 @@ def test_a_dumped_spec_reads_back_the_same(values: dict[str, object]) -> None:
     spec = LoraSpec(**values)
     assert LoraSpec(**spec.model_dump()) == spec
     assert LoraSpec(**spec.model_dump(mode="json")) == spec
+
+
+class Width(enum.IntEnum):
+    SMALL = 8
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "plain"),
+    [
+        ("rank", Width.SMALL, 8),
+        ("rank", Fraction(8, 1), 8.0),
+        ("target_modules", collections.deque(["q_proj"]), ["q_proj"]),
+        ("target_modules", {"q_proj": 1}.keys(), ["q_proj"]),
+        ("layers_to_transform", range(2), [0, 1]),
+        ("megatron_config", MappingProxyType({"tp": (1, 2)}), {"tp": [1, 2]}),
+        ("megatron_config", {"a": object()}, None),
+        ("rank_pattern", {1: 2}, {1: 2}),
+        ("target_modules", {"q_proj", 1, None}, ["q_proj", 1, None]),
+        pytest.param("alpha", 10**5000, 10**5000, id="huge"),
+        ("rank", 10**30, 10**30),
+    ],
+)
+def test_python_values_are_taken_for_what_they_hold_or_refused_once(setting: str, value: object, plain: object) -> None:
+    """What is refused is refused as a document with the plain value would be, and never with a crash."""
+
+    def made(given: object) -> object:
+        try:
+            return LoraSpec(base_model="a", lora={**LORA, setting: given})
+        except SpecError as error:
+            return sorted(d.code for d in error.diagnostics if d.is_error)
+
+    assert made(value) == made(plain) or (plain is None and len(made(value)) == 1)
+    assert not isinstance(made(value), list) or "<" not in str(made(value))
+
+
+@pytest.mark.parametrize("pattern", ["(" * 3000 + ")" * 3000, "a{9999999999999}", "(", "*q_proj"])
+def test_a_regex_that_python_cannot_compile_is_one_fault(pattern: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        LoraSpec(base_model="a", lora={**LORA, "target_modules": {"regex": pattern}})
+    assert [d.code for d in caught.value.diagnostics if d.is_error] == ["LS015"]
+
+
+def test_a_regex_that_a_later_python_may_read_otherwise_is_taken() -> None:
+    LoraSpec(base_model="a", lora={**LORA, "target_modules": {"regex": ".*[[a]_proj"}})
+
+
+def test_a_value_that_is_left_open_is_named() -> None:
+    with pytest.raises(SpecError, match="rank is left open"):
+        LoraSpec.from_any({"base_model": "a", "lora": {**LORA, "rank": "${RANK}"}})

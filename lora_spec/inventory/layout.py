@@ -1,0 +1,40 @@
+"""Where in a model a name is: its layer and its tower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+LANGUAGE, VISION, AUDIO, PROJECTOR, SPEECH = "language", "vision", "audio", "projector", "speech"
+
+_TOWERS = (
+    (PROJECTOR, ("projector", "connector", "merger", "aligner", "mm_proj", "embed_vision", "embed_audio", "mlp1")),
+    (VISION, ("visual", "vision", "image", "vit", "pixel")),
+    (AUDIO, ("audio", "conformer", "sound")),
+    (SPEECH, ("talker", "token2wav", "code2wav", "code_predictor", "speech", "depth_decoder", "codec")),
+)
+
+
+def layer_of(name: str) -> int | None:
+    """The first number in a dotted name: ``model.layers.3.mlp.experts.7`` is in layer 3."""
+    return next((int(segment) for segment in name.split(".") if segment.isdigit()), None)
+
+
+def tower_of(name: str) -> str:
+    """The part of a model that a module is in, by the words that public models use for their parts."""
+    segments = name.lower().split(".")
+    for tower, words in _TOWERS:
+        if any(word in segment for segment in segments for word in words):
+            return tower
+    return LANGUAGE
+
+
+def layer_ranges(names: Iterable[str]) -> str:
+    """The layers that ``names`` are in, as ``0-3,7``; empty where none is in a layer."""
+    layers = sorted({layer for name in names if (layer := layer_of(name)) is not None})
+    parts: list[list[int]] = []
+    for layer in layers:
+        if parts and layer == parts[-1][1] + 1:
+            parts[-1][1] = layer
+        else:
+            parts.append([layer, layer])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

@@ -1,0 +1,1 @@
+"""What a spec means for a model: which module gets what, exact counts, bytes, memory, steps."""

@@ -1,0 +1,227 @@
+"""Entries that match nothing in the model: PEFT skips each of them without a word while another one matches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity, closest
+from lora_spec.inventory.layout import layer_ranges
+from lora_spec.inventory.matching import Entry, Reason
+from lora_spec.inventory.tree import Kind
+from lora_spec.rules.ground import Ground, fullmatches, in_suffix
+from lora_spec.rules.targets import TARGET_MATCHES_NOTHING
+from lora_spec.spec.places import at_key, at_value
+from lora_spec.spec.wording import yaml_text
+
+EXCLUSION_MATCHES_NOTHING = Rule(
+    "LS202",
+    "exclusion-excludes-nothing",
+    Severity.ERROR,
+    "A list entry excludes the module of that name or ending, not what is inside it; a regex must match the whole "
+    "name. What was meant to be left out is adapted.",
+    "lora: {rank: 16, alpha: 32, target_modules: all-linear, exclude_modules: [mlp]}",
+    r"lora: {rank: 16, alpha: 32, target_modules: all-linear, exclude_modules: {regex: '.*\.mlp\..*'}}",
+)
+SAVED_MATCHES_NOTHING = Rule(
+    "LS203",
+    "saved-matches-nothing",
+    Severity.ERROR,
+    "PEFT says nothing of a name in modules_to_save that no module ends with: a head that was to be trained stays "
+    "frozen and is not saved.",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], modules_to_save: [embed_token]}",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], modules_to_save: [embed_tokens]}",
+)
+PATTERN_MATCHES_NOTHING = Rule(
+    "LS204",
+    "pattern-matches-nothing",
+    Severity.ERROR,
+    "A key of rank_pattern or alpha_pattern is a regex that must match the end of an adapted module's name. One that "
+    "matches none, or only what an earlier key has taken, leaves the default.",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], rank_pattern: {qproj: 8}}",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], rank_pattern: {q_proj: 8}}",
+)
+LAYER_MATCHES_NOTHING = Rule(
+    "LS205",
+    "layer-matches-nothing",
+    Severity.ERROR,
+    "PEFT keeps the layers that exist and drops the others without a word: fewer layers train than the file says.",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], layers_to_transform: [0, 31]}",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], layers_to_transform: [0, 1]}",
+)
+RULES = (EXCLUSION_MATCHES_NOTHING, SAVED_MATCHES_NOTHING, PATTERN_MATCHES_NOTHING, LAYER_MATCHES_NOTHING)
+
+
+def inspect_dead_entries(ground: Ground) -> Iterator[Diagnostic]:
+    """Every entry of every list, and every key of a pattern, that matches nothing."""
+    yield from _targets(ground)
+    yield from _exclusions(ground)
+    yield from _saved(ground)
+    yield from _patterns(ground)
+    yield from _layers(ground)
+
+
+def _targets(ground: Ground) -> Iterator[Diagnostic]:
+    for field in ("target_modules", "target_parameters"):
+        for entry, path in ground.entries(field):
+            if entry.names or entry.effect or entry.entry.lower() == "all-linear":
+                continue
+            yield _no_target(entry, path, field, ground)
+
+
+def _no_target(entry: Entry, path: DocumentPath, field: str, ground: Ground) -> Diagnostic:
+    places = ground.parsed.places
+    things = "parameter" if field == "target_parameters" else "module"
+    what = f"the regex {entry.entry}" if entry.place is None else yaml_text(entry.entry)
+    message = f"{what} matches no {things} of {ground.tree.model_class}"
+    names = ground.parameter_names if field == "target_parameters" else ground.names
+    if (fused := _fused(entry.entry, ground)) and field == "target_modules":
+        remedy = f"its experts are fused in parameters: write target_parameters: {yaml_text(list(fused))}"
+        return at_value(places, path, TARGET_MATCHES_NOTHING, message, remedy)
+    meant = _moved_regex(entry.entry, names) if entry.place is None else nearest_name(entry.entry, names)
+    if meant is None:
+        return at_value(places, path, TARGET_MATCHES_NOTHING, message, _what_there_is(field, ground))
+    value = {"regex": meant} if entry.place is None and ground.parsed.dialect == "lora-spec" else meant
+    fixes = places.replacement(path, value)
+    return at_value(places, path, TARGET_MATCHES_NOTHING, message, f"did you mean {meant}?", fixes)
+
+
+def _fused(entry: str, ground: Ground) -> tuple[str, ...]:
+    """The fused expert parameters that a name of a single expert's projection stands for."""
+    leaf = entry.rpartition(".")[2]
+    if leaf not in ("gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"):
+        return ()
+    fused = [n for m in ground.tree.modules for n, shape in m.parameters if len(shape) == 3 and m.leaf == "experts"]
+    wanted = "down_proj" if leaf in ("down_proj", "w2") else "gate_up_proj" if "gate_up_proj" in fused else "up_proj"
+    return (f"experts.{wanted}",) if wanted in fused else ()
+
+
+def nearest_name(entry: str, names: tuple[str, ...]) -> str | None:
+    """The name that a list entry was probably meant to be: a full path that moved, or a near last segment."""
+    head, _, leaf = entry.rpartition(".")
+    if head:
+        moved = [name for name in names if _same_path(entry, name)]
+        if len(moved) == 1:
+            return moved[0]
+    leaves = sorted({name.rpartition(".")[2] for name in names})
+    near = closest(leaf, [name for name in leaves if not name.isdigit()])
+    meant = f"{head}.{near}" if head and near else near
+    return meant if meant and meant != entry and any(in_suffix(name, meant) for name in names) else None
+
+
+def _same_path(entry: str, name: str) -> bool:
+    """Whether ``name`` is ``entry`` but for segments that a newer class put in between or at the front."""
+    wanted = iter(name.split("."))
+    return (
+        all(segment in wanted for segment in entry.removeprefix("model.").split("."))
+        and name.rsplit(".", maxsplit=1)[-1] == (entry.rsplit(".", maxsplit=1)[-1])
+    )
+
+
+def _moved_regex(pattern: str, names: tuple[str, ...]) -> str | None:
+    """A regex for a path as it is now: newer classes put `language_model` in between, or took it away."""
+    dot = r"\\?\."
+    for old, new in (
+        (rf"^\^?model{dot}", r"model\.language_model\."),
+        (rf"^\^?language_model{dot}model{dot}", r"model\.language_model\."),
+        (rf"^\^?model{dot}language_model{dot}", r"model\."),
+        (rf"^\^?visual{dot}", r"model\.visual\."),
+        (r"^\^?", r".*\."),
+    ):
+        moved = re.sub(old, lambda _, text=new: text, pattern, count=1)  # type: ignore[misc]
+        if moved != pattern and fullmatches(moved, names):
+            return moved
+    return None
+
+
+def _what_there_is(field: str, ground: Ground) -> str:
+    if field == "target_parameters":
+        leaves = sorted({f"{m.leaf}.{n}" for m in ground.tree.modules for n, s in m.parameters if len(s) == 3})
+    else:
+        leaves = sorted(
+            {m.leaf for m in ground.tree.modules if m.kind in (Kind.LINEAR, Kind.CONV1D) and not m.leaf.isdigit()}
+        )
+    return (
+        f"it has {', '.join(leaves[:14])}{' …' if len(leaves) > 14 else ''}" if leaves else "it has nothing of the kind"
+    )
+
+
+def _exclusions(ground: Ground) -> Iterator[Diagnostic]:
+    targets = {adapted.name for adapted in ground.matched.modules}
+    for entry, path in ground.entries("exclude_modules"):
+        if entry.effect:
+            continue
+        what = f"the regex {entry.entry}" if entry.place is None else yaml_text(entry.entry)
+        why = "the modules in it stay targets" if entry.names else f"it matches no module of {ground.tree.model_class}"
+        inner = _regex_for_inside(entry, ground)
+        caught = [name for name in fullmatches(inner, ground.names) if name in targets] if inner else []
+        places = ground.parsed.places
+        message = f"{what} excludes nothing: {why if not entry.names or caught else 'what it matches is no target'}"
+        if not caught:
+            near = nearest_name(entry.entry, ground.names) if entry.place is not None and not entry.names else None
+            yield at_value(
+                places, path, EXCLUSION_MATCHES_NOTHING, message, f"did you mean {near}?" if near else "remove it"
+            )
+            continue
+        value = {"regex": inner} if ground.parsed.dialect == "lora-spec" else inner
+        remedy = f"write exclude_modules: {places.spelled(value)}, which excludes {len(caught)} modules"
+        whole = ("lora", "exclude_modules")
+        fixes = places.replacement(whole, value) if len(ground.matched.of("exclude_modules")) == 1 else ()
+        yield at_value(places, path, EXCLUSION_MATCHES_NOTHING, message, remedy, fixes)
+
+
+def _regex_for_inside(entry: Entry, ground: Ground) -> str | None:
+    """A regex for everything inside the module that an exclusion names."""
+    if entry.place is None and not re.fullmatch(r"[\w.\\]+", entry.entry):
+        return None
+    name = entry.entry.replace("\\", "").strip(".")
+    inside = [n for n in ground.names if in_suffix(n, name)] or [n for n in ground.names if n.split(".")[0] == name]
+    at_the_top = any("." not in n for n in inside)
+    return (rf"{re.escape(name)}\..*" if at_the_top else rf".*\.{re.escape(name)}\..*") if inside else None
+
+
+def _saved(ground: Ground) -> Iterator[Diagnostic]:
+    for entry, path in ground.entries("modules_to_save"):
+        if not entry.names:
+            near = nearest_name(entry.entry, ground.names)
+            remedy = f"did you mean {near}?" if near else "remove it, or name a module that the model has"
+            fixes = ground.parsed.places.replacement(path, near) if near else ()
+            message = (
+                f"{yaml_text(entry.entry)} matches no module of {ground.tree.model_class}: nothing is trained in full"
+            )
+            yield at_value(ground.parsed.places, path, SAVED_MATCHES_NOTHING, message, remedy, fixes)
+
+
+def _patterns(ground: Ground) -> Iterator[Diagnostic]:
+    if ground.matched.refusal is not None and ground.matched.refusal.reason is Reason.NOTHING_MATCHED:
+        return
+    for field in ("rank_pattern", "alpha_pattern"):
+        for entry, path in ground.entries(field):
+            if entry.effect:
+                continue
+            shadowed = bool(entry.names)
+            why = "an earlier key has taken all that it matches" if shadowed else "it matches no adapted module"
+            near = None if shadowed else nearest_name(entry.entry, tuple(a.name for a in ground.matched.modules))
+            if any(in_suffix(name, entry.entry) for name in ground.names):
+                near, why = None, "the modules of that name are no targets"
+            remedy = "put it before the wider key" if shadowed else f"did you mean {near}?" if near else "remove it"
+            places = ground.parsed.places
+            fixes = places.renaming(path, near) if near else ()
+            message = f"the key {entry.entry} in {field} has no effect: {why}"
+            yield at_key(places, path, PATTERN_MATCHES_NOTHING, message, remedy, fixes)
+
+
+def _layers(ground: Ground) -> Iterator[Diagnostic]:
+    if not ground.matched.of("target_modules") or not isinstance(ground.lora.target_modules, (tuple, type(None))):
+        return
+    for entry, path in ground.entries("layers_to_transform"):
+        if entry.names or entry.effect:
+            continue
+        layers = layer_ranges(name for e in ground.matched.of("target_modules") for name in e.names)
+        message = f"layer {entry.entry} has no module that is a target"
+        remedy = (
+            f"the targets are in layers {layers}"
+            if layers
+            else "the targets are in no numbered layer: name them in full"
+        )
+        yield at_value(ground.parsed.places, path, LAYER_MATCHES_NOTHING, message, remedy)

@@ -1,0 +1,64 @@
+"""What the rules on the model stand on: the tree that was found, and what PEFT would do with the draft's adapter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lora_spec.inventory.matching import Entry, Match
+from lora_spec.inventory.sources import Found
+from lora_spec.inventory.tree import ModuleTree
+from lora_spec.spec.lora import Lora
+from lora_spec.spec.parsing import Parsed
+
+
+class Ground(NamedTuple):
+    """A new adapter, a tree, and the match of the two."""
+
+    parsed: Parsed
+    found: Found
+    tree: ModuleTree
+    lora: Lora
+    matched: Match
+
+    def entries(self, field: str) -> Iterator[tuple[Entry, tuple[str | int, ...]]]:
+        """The entries of one list that the user wrote and that can be judged, with their native paths."""
+        for entry in self.matched.of(field):
+            if entry.place is None and getattr(self.lora, field, None) is None:
+                continue  # PEFT's default, or what a task type adds
+            path = self.path(field, entry)
+            if self.parsed.knows(path):
+                yield entry, path
+
+    def path(self, field: str, entry: Entry) -> tuple[str | int, ...]:
+        """Where an entry stands."""
+        if field in ("rank_pattern", "alpha_pattern"):
+            return ("lora", field, entry.entry)
+        return ("lora", field) if entry.place is None else ("lora", field, entry.place)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The full names of all modules but the root."""
+        return tuple(module.name for module in self.tree.modules if module.name)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The full names of all parameters that some module holds itself."""
+        return tuple(
+            f"{module.name}.{name}" for module in self.tree.modules for name, _ in module.parameters if module.name
+        )
+
+
+def in_suffix(name: str, suffix: str) -> bool:
+    """Whether ``suffix`` is ``name`` or ends it at a dot, as PEFT matches list entries."""
+    return name == suffix or name.endswith(f".{suffix}")
+
+
+def fullmatches(pattern: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that a regex matches as a whole; none where it does not compile."""
+    try:
+        compiled = re.compile(pattern)
+    except re.error:
+        return ()
+    return tuple(name for name in names if compiled.fullmatch(name))

@@ -1,0 +1,138 @@
+"""Entries that reach something else than they say, or less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lora_spec.diagnostics import Diagnostic, Rule, Severity
+from lora_spec.inventory.layout import layer_ranges
+from lora_spec.inventory.matching import Entry
+from lora_spec.rules.ground import Ground, in_suffix
+from lora_spec.spec.places import at_value
+from lora_spec.spec.wording import yaml_text
+
+SAVED_BY_SUFFIX = Rule(
+    "LS208",
+    "saved-by-suffix",
+    Severity.ERROR,
+    "PEFT trains in full every module whose name ends in the text, even in the middle of a word: norm also hits every "
+    "input_layernorm. Far more of the base model would train, and be saved, than the file says.",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], modules_to_save: [norm]}",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], modules_to_save: [model.norm]}",
+)
+TARGET_SWALLOWED = Rule(
+    "LS209",
+    "target-swallowed",
+    Severity.ERROR,
+    "What modules_to_save or exclude_modules reaches gets no adapter, and PEFT does not say so.",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, down_proj], modules_to_save: [mlp]}",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], modules_to_save: [mlp]}",
+)
+TARGET_DROPPED = Rule(
+    "LS215",
+    "target-dropped",
+    Severity.ERROR,
+    "On some mixture-of-experts models PEFT turns the names of expert projections into fused parameters. Everything "
+    "else of that name, dense layers and shared experts, then gets no adapter.",
+    "base_model: deepseek-ai/DeepSeek-V2-Lite\nlora: {rank: 16, alpha: 32, target_modules: [shared_experts.down_proj, q_proj]}",
+    "base_model: deepseek-ai/DeepSeek-V2-Lite\nlora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
+)
+TARGET_WIDENED = Rule(
+    "LS216",
+    "target-widened",
+    Severity.ERROR,
+    "PEFT reduces names and regexes on these mixture-of-experts models to their last segment: layer numbers and paths "
+    "are lost, and modules or experts are adapted that the file does not name.",
+    r"""base_model: Qwen/Qwen3-30B-A3B
+lora: {rank: 16, alpha: 32, target_modules: {regex: 'model\.layers\.[0-3]\.self_attn\.q_proj'}}""",
+    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], layers_to_transform: [0, 1]}",
+)
+RULES = (SAVED_BY_SUFFIX, TARGET_SWALLOWED, TARGET_DROPPED, TARGET_WIDENED)
+
+
+def inspect_misapplied(ground: Ground) -> Iterator[Diagnostic]:
+    """Entries whose effect is not what they say."""
+    yield from _saved(ground)
+    if ground.matched.refusal is None:
+        for entry, path in ground.entries("target_modules"):
+            yield from _target(entry, path, ground)
+
+
+def _saved(ground: Ground) -> Iterator[Diagnostic]:
+    for entry, path in ground.entries("modules_to_save"):
+        stray = [name for name in entry.names if not in_suffix(name, entry.entry)]
+        if not stray:
+            continue
+        places = ground.parsed.places
+        meant = [name for name in entry.names if in_suffix(name, entry.entry)]
+        message = f"{yaml_text(entry.entry)} also hits {_some(stray)}: every name that ends in it is trained in full"
+        alone = next((name for name in meant if not any(n != name and n.endswith(name) for n in entry.names)), None)
+        remedy = f"write {alone}" if alone else "write a longer ending that hits only what you mean"
+        yield at_value(places, path, SAVED_BY_SUFFIX, message, remedy, places.replacement(path, alone) if alone else ())
+
+
+def _target(entry: Entry, path: tuple[str | int, ...], ground: Ground) -> Iterator[Diagnostic]:
+    named, reached = set(entry.names), set(entry.effect)
+    taken = named & _taken(ground)
+    if named and not reached and taken == named and not _stands_twice(entry, ground):
+        message = f"{_said(entry)} gets no adapter: {_some(sorted(taken))} is excluded or trained in full"
+        yield at_value(ground.parsed.places, path, TARGET_SWALLOWED, message, "keep it in one of the lists")
+        return
+    dropped = named - reached - taken - _outside_layers(named, ground) - _other_entries(entry, ground)
+    converted = any(entry.entry in adapted.converted_from for adapted in ground.matched.parameters)
+    if dropped and (converted or entry.place is None):
+        message = f"{_said(entry)} leaves out {_some(sorted(dropped))}: PEFT takes the name for the routed experts'"
+        remedy = f"name the experts alone, and {_some(sorted(dropped))} in full where you want them"
+        yield at_value(ground.parsed.places, path, TARGET_DROPPED, message, remedy)
+    widened = sorted(reached - named) if _is_exact(entry) else []
+    if widened:
+        message = (
+            f"{_said(entry)} also adapts {_some(widened)}: PEFT goes by the last segment on {ground.tree.model_type}"
+        )
+        remedy = "name modules in a list, with layers_to_transform, or experts in target_parameters"
+        yield at_value(ground.parsed.places, path, TARGET_WIDENED, message, remedy)
+
+
+def _stands_twice(entry: Entry, ground: Ground) -> bool:
+    """Whether the same name stands in another list, which is told there."""
+    others = (ground.lora.modules_to_save, ground.lora.exclude_modules)
+    return any(entry.entry in names for names in others if isinstance(names, tuple))
+
+
+def _said(entry: Entry) -> str:
+    return entry.entry if entry.place is not None or entry.entry.lower() == "all-linear" else f"the regex {entry.entry}"
+
+
+def _taken(ground: Ground) -> set[str]:
+    """Modules that an exclusion or modules_to_save took."""
+    taken = {
+        name for field in ("exclude_modules", "modules_to_save") for e in ground.matched.of(field) for name in e.effect
+    }
+    saved = {name for e in ground.matched.of("modules_to_save") for name in e.names}
+    return taken | saved
+
+
+def _outside_layers(names: set[str], ground: Ground) -> set[str]:
+    """What a layer selection leaves out on purpose."""
+    if not ground.lora.layers_to_transform:
+        return set()
+    return names - {name for e in ground.matched.of("layers_to_transform") for name in e.effect}
+
+
+def _other_entries(entry: Entry, ground: Ground) -> set[str]:
+    return {n for e in ground.matched.of("target_modules") if e.place != entry.place for n in e.effect}
+
+
+def _is_exact(entry: Entry) -> bool:
+    """Whether the entry says just what it reaches: a plain last segment speaks of experts too."""
+    if entry.entry.lower() == "all-linear":
+        return False
+    if entry.place is None:
+        return True
+    return "." in entry.entry and "experts" not in entry.entry
+
+
+def _some(names: list[str]) -> str:
+    shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    layers = layer_ranges(names)
+    return f"{shown} (layers {layers})" if len(names) > 1 and layers else shown

@@ -1,0 +1,64 @@
+"""All rules that need the structure of the base model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lora_spec.diagnostics import Diagnostic, Rule, Severity
+from lora_spec.inventory.matching import match
+from lora_spec.inventory.sources import Found
+from lora_spec.inventory.tree import ModuleTree
+from lora_spec.planning.versions import exact_here, installed_versions
+from lora_spec.rules.dead_entries import inspect_dead_entries
+from lora_spec.rules.ground import Ground
+from lora_spec.rules.inspection import Finding, drafted, new_adapter
+from lora_spec.rules.misapplied import inspect_misapplied
+from lora_spec.rules.model_not_known import targets_are_lost
+from lora_spec.rules.refusals import inspect_refusal, inspect_tokens
+from lora_spec.rules.seldom_wanted import inspect_seldom_wanted
+from lora_spec.spec.parsing import Parsed
+from lora_spec.spec.peft_arguments import peft_arguments
+from lora_spec.spec.places import at_value
+
+NOT_EXACT = Rule(
+    "LS231",
+    "not-exact",
+    Severity.INFO,
+    "Matching and counting are held against PEFT 0.21 with transformers 5. Other versions name and match some modules "
+    "otherwise.",
+    "base_model: tiny-qwen2\nlora: {rank: 16, alpha: 32}   # with peft 0.18",
+    "base_model: tiny-qwen2\nlora: {rank: 16, alpha: 32}   # with peft 0.21",
+)
+RULES = (NOT_EXACT,)
+
+
+def inspect_on_model(parsed: Parsed, found: Found, tree: ModuleTree) -> Iterator[Finding]:
+    """What the rules on the model say."""
+    lora = new_adapter(parsed)
+    if lora is None or targets_are_lost(parsed):
+        return
+    ground = Ground(parsed, found, tree, lora, match(tree, _arguments(parsed)))
+    yield from inspect_dead_entries(ground)
+    yield from inspect_refusal(ground)
+    yield from inspect_tokens(ground)
+    yield from inspect_misapplied(ground)
+    yield from inspect_seldom_wanted(ground)
+    yield from _not_exact(ground)
+
+
+def _arguments(parsed: Parsed) -> dict[str, object]:
+    """PEFT's arguments of the draft; a rank that is not known does not change what matches."""
+    draft = drafted(parsed)
+    assert draft.lora is not None
+    if not draft.lora.rank:
+        draft = draft.model_copy(update={"lora": draft.lora.model_copy(update={"rank": 8})})
+    return peft_arguments(draft)
+
+
+def _not_exact(ground: Ground) -> Iterator[Diagnostic]:
+    reasons = [*ground.matched.inexact]
+    if not exact_here():
+        reasons.append("these are installed: " + ", ".join(f"{n} {v}" for n, v in installed_versions().items()))
+    if reasons:
+        message = f"counts and matches are not proven to be PEFT's: {'; '.join(reasons)}"
+        yield at_value(ground.parsed.places, ("lora", "target_modules"), NOT_EXACT, message)

@@ -1,0 +1,245 @@
+"""What PEFT does as it is written, and is seldom wanted on this model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lora_spec.diagnostics import Diagnostic, Rule, Severity
+from lora_spec.inventory.layout import LANGUAGE, PROJECTOR, layer_of, layer_ranges, tower_of
+from lora_spec.inventory.matching import Adapted
+from lora_spec.inventory.tree import Kind
+from lora_spec.rules.ground import Ground
+from lora_spec.spec.places import at_value
+
+TIE_BROKEN = Rule(
+    "LS210",
+    "tie-broken",
+    Severity.WARNING,
+    "The model's head and its input embedding are one tensor. Training one of them alone unties them: merging the "
+    "adapter, or converting the model, then gives other outputs than training saw.",
+    "base_model: Qwen/Qwen2.5-0.5B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, lm_head]}",
+    "base_model: Qwen/Qwen2.5-0.5B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
+)
+NOTHING_TO_TIE = Rule(
+    "LS211",
+    "nothing-to-tie",
+    Severity.WARNING,
+    "ensure_weight_tying keeps tied embeddings tied while one of them trains. On a model that does not tie them, or "
+    "with neither of them in a list, it does nothing.",
+    "base_model: Qwen/Qwen2.5-7B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], ensure_weight_tying: true}",
+    "base_model: Qwen/Qwen2.5-7B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
+)
+RANK_ABOVE_LAYER = Rule(
+    "LS212",
+    "rank-above-layer",
+    Severity.WARNING,
+    "An adapter whose rank is above the smaller side of its layer has more parameters than it can use; the layer itself "
+    "would be smaller.",
+    "lora: {rank: 256, alpha: 32, target_modules: [k_proj]}",
+    "lora: {rank: 16, alpha: 32, target_modules: [k_proj]}",
+)
+SCALES_DIFFER = Rule(
+    "LS213",
+    "scales-differ",
+    Severity.INFO,
+    "The scale is alpha / rank. A rank_pattern without an alpha_pattern changes the scale of the modules that it names.",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj], rank_pattern: {v_proj: 4}}",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj], rank_pattern: {v_proj: 4}, alpha_pattern: {v_proj: 8}}",
+)
+ROUTER_ADAPTED = Rule(
+    "LS219",
+    "router-adapted",
+    Severity.WARNING,
+    "An adapter on the router of a mixture of experts changes which experts a token goes to. Training gets less "
+    "stable, and most servers cannot load it.",
+    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: all-linear}",
+    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, k_proj, v_proj, o_proj]}",
+)
+TOWER_ADAPTED = Rule(
+    "LS220",
+    "tower-adapted",
+    Severity.WARNING,
+    "Bare names and all-linear reach the vision or audio tower as well as the language model. Servers drop or refuse "
+    "that part of an adapter, and text-only training never reaches it.",
+    "base_model: Qwen/Qwen2.5-VL-7B-Instruct\nlora: {rank: 16, alpha: 32, target_modules: all-linear}",
+    r"""base_model: Qwen/Qwen2.5-VL-7B-Instruct
+lora: {rank: 16, alpha: 32, target_modules: all-linear, exclude_modules: {regex: '.*\.visual\..*'}}""",
+)
+LOW_COVERAGE = Rule(
+    "LS221",
+    "low-coverage",
+    Severity.WARNING,
+    "Targets that exist in a few layers of a hybrid model only leave the others as they are: the loss may hardly move.",
+    "base_model: nvidia/Nemotron-H-56B-Base-8K\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj]}",
+    "base_model: nvidia/Nemotron-H-56B-Base-8K\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj, up_proj, down_proj, in_proj]}",
+)
+QUANTIZED_EXPERTS = Rule(
+    "LS222",
+    "quantized-experts",
+    Severity.WARNING,
+    "The checkpoint's experts are packed. target_parameters needs them unpacked (in transformers: the quantization "
+    "config with dequantize=True), which takes several times the memory.",
+    "base_model: openai/gpt-oss-20b\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], target_parameters: [experts.down_proj]}",
+    "base_model: openai/gpt-oss-20b\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, k_proj, v_proj, o_proj]}",
+)
+BIAS_WITHOUT_BIAS = Rule(
+    "LS224",
+    "bias-without-bias",
+    Severity.WARNING,
+    "lora_bias is meant for layers that have a bias, which it is merged into. On others merging the adapter fails.",
+    "base_model: Qwen/Qwen3-8B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], lora_bias: true}",
+    "base_model: Qwen/Qwen3-8B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
+)
+CONVOLUTION_ADAPTED = Rule(
+    "LS226",
+    "convolution-adapted",
+    Severity.WARNING,
+    "The name also reaches a convolution, such as the patch embedding of a vision tower. PEFT adapts it without a word.",
+    "base_model: Qwen/Qwen2.5-VL-7B-Instruct\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, proj]}",
+    "base_model: Qwen/Qwen2.5-VL-7B-Instruct\nlora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
+)
+RULES = (
+    TIE_BROKEN,
+    NOTHING_TO_TIE,
+    RANK_ABOVE_LAYER,
+    SCALES_DIFFER,
+    ROUTER_ADAPTED,
+    TOWER_ADAPTED,
+    LOW_COVERAGE,
+    QUANTIZED_EXPERTS,
+    BIAS_WITHOUT_BIAS,
+    CONVOLUTION_ADAPTED,
+)
+
+PACKED = ("mxfp4", "gptq", "awq", "bitsandbytes", "compressed-tensors")
+"""Quantisation methods that pack several weights into one element."""
+
+ROUTERS = {"gate", "router", "shared_expert_gate", "gate.weight"}
+"""Last segments of routers' names."""
+
+
+def inspect_seldom_wanted(ground: Ground) -> Iterator[Diagnostic]:
+    """Everything of the kind; nothing where PEFT refuses, which is told elsewhere."""
+    if ground.matched.refusal is not None:
+        return
+    yield from _ties(ground)
+    yield from _ranks(ground)
+    yield from _places_reached(ground)
+    yield from _coverage(ground)
+    if ground.tree.quantization in PACKED and ground.matched.parameters:
+        message = f"the experts of this {ground.tree.quantization} checkpoint are packed and have to be unpacked to be adapted"
+        yield at_value(ground.parsed.places, _parameters_path(ground), QUANTIZED_EXPERTS, message, "see explain LS222")
+    if ground.lora.lora_bias:
+        bare = [a.name for a in ground.matched.modules if ground.tree.by_name[a.name].shape("bias") is None]
+        if bare:
+            message = f"lora_bias on {bare[0]} and {len(bare) - 1} more, which have no bias"
+            yield at_value(ground.parsed.places, ("lora", "lora_bias"), BIAS_WITHOUT_BIAS, message, "remove lora_bias")
+
+
+def _parameters_path(ground: Ground) -> tuple[str, str]:
+    return ("lora", "target_parameters" if ground.lora.target_parameters else "target_modules")
+
+
+def _ties(ground: Ground) -> Iterator[Diagnostic]:
+    tied = {*ground.tree.tied_modules, *([ground.tree.input_embeddings] if ground.tree.tied_modules else [])}
+    reached = [a.name for a in ground.matched.modules if a.name in tied]
+    saved = [s.name for s in ground.matched.saved if s.name in tied]
+    places = ground.parsed.places
+    if (reached or saved) and not ground.lora.ensure_weight_tying:
+        field = "target_modules" if reached else "modules_to_save"
+        message = (
+            f"{(reached or saved)[0]} is tied to {_partner((reached or saved)[0], tied)}, and training it unties them"
+        )
+        remedy = "add ensure_weight_tying: true, or leave it out"
+        yield at_value(places, ("lora", field), TIE_BROKEN, message, remedy)
+    if ground.lora.ensure_weight_tying and not (
+        ground.tree.tied_modules and (reached or saved or ground.matched.tokens)
+    ):
+        why = "neither embedding trains" if ground.tree.tied_modules else "the model does not tie its embeddings"
+        message = f"ensure_weight_tying has no effect: {why}"
+        yield at_value(places, ("lora", "ensure_weight_tying"), NOTHING_TO_TIE, message, "remove it")
+
+
+def _partner(name: str, tied: set[str | None]) -> str:
+    return next((other for other in sorted(filter(None, tied)) if other != name), "the embedding")
+
+
+def _ranks(ground: Ground) -> Iterator[Diagnostic]:
+    if not ground.parsed.knows(("lora", "rank")):
+        return
+    wide = [a for a in (*ground.matched.modules, *ground.matched.parameters) if a.rank > min(a.in_out)]
+    if wide:
+        worst = min(wide, key=lambda a: min(a.in_out))
+        message = f"rank {worst.rank} is above the smaller side of {worst.name}, {worst.in_out[0]} -> {worst.in_out[1]}"
+        more = f" and of {len(wide) - 1} more" if len(wide) > 1 else ""
+        remedy = f"write a rank of at most {min(worst.in_out)}, or give it its own in rank_pattern"
+        yield at_value(ground.parsed.places, ("lora", "rank"), RANK_ABOVE_LAYER, message + more, remedy)
+    scales = sorted({a.scale for a in ground.matched.modules})
+    if len(scales) > 1 and ground.lora.rank_pattern and not ground.lora.alpha_pattern:
+        message = f"the patterns give scales from {scales[0]:g} to {scales[-1]:g}"
+        remedy = "set alpha_pattern with the same keys to keep alpha / rank equal"
+        yield at_value(ground.parsed.places, ("lora", "rank_pattern"), SCALES_DIFFER, message, remedy)
+
+
+def _places_reached(ground: Ground) -> Iterator[Diagnostic]:
+    """Routers, towers and convolutions that names or all-linear reach; a regex or a full path says what it means."""
+    for entry, path in ground.entries("target_modules"):
+        is_word = entry.entry.lower() == "all-linear"
+        if entry.place is None and not is_word:
+            continue
+        adapted = [a for a in (*ground.matched.modules, *ground.matched.parameters) if a.name in set(entry.effect)]
+        yield from _router(entry.entry, adapted, path, ground)
+        yield from _tower(entry.entry, adapted, path, ground)
+        convolutions = [a.name for a in adapted if a.kind is Kind.CONV]
+        if convolutions:
+            message = f"{entry.entry} also adapts the convolution {convolutions[0]}"
+            remedy = "write a longer ending that does not reach it"
+            yield at_value(ground.parsed.places, path, CONVOLUTION_ADAPTED, message, remedy)
+
+
+def _router(entry: str, adapted: list[Adapted], path: tuple[str | int, ...], ground: Ground) -> Iterator[Diagnostic]:
+    routers = [a.name for a in adapted if _is_router(a.name)]
+    if routers and entry.rpartition(".")[2] not in ROUTERS:
+        message = f"{entry} also adapts the router, {routers[0]} and {len(routers) - 1} more"
+        remedy = "name the modules that you want instead, or exclude the router"
+        yield at_value(ground.parsed.places, path, ROUTER_ADAPTED, message, remedy)
+
+
+def _is_router(name: str) -> bool:
+    *_, owner, leaf = ("", "", *name.split("."))
+    return leaf in ROUTERS or (leaf == "weight" and owner in ROUTERS)
+
+
+def _tower(entry: str, adapted: list[Adapted], path: tuple[str | int, ...], ground: Ground) -> Iterator[Diagnostic]:
+    by_tower: dict[str, list[str]] = {}
+    for one in adapted:
+        by_tower.setdefault(tower_of(one.name), []).append(one.name)
+    others = {tower: names for tower, names in by_tower.items() if tower not in (LANGUAGE, PROJECTOR)}
+    if "." in entry or LANGUAGE not in by_tower:
+        return
+    for tower, names in others.items():
+        root = _tower_root(names[0])
+        message = f"{entry} also adapts {len(names)} modules of the {tower} tower, such as {names[0]}"
+        remedy = rf"leave it out with exclude_modules: {{regex: '(.*\.)?{root}\..*'}}"
+        yield at_value(ground.parsed.places, path, TOWER_ADAPTED, message, remedy)
+
+
+def _tower_root(name: str) -> str:
+    return next(segment for segment in name.split(".") if tower_of(segment) not in (LANGUAGE, PROJECTOR))
+
+
+def _coverage(ground: Ground) -> Iterator[Diagnostic]:
+    """Layers without any adapter, where the file selects none."""
+    lora = ground.lora
+    if lora.layers_to_transform or lora.layers_pattern or not isinstance(lora.target_modules, (tuple, type(None))):
+        return
+    blocks = [
+        m.name for m in ground.tree.modules if m.class_name in ground.tree.wrap_classes and tower_of(m.name) == LANGUAGE
+    ]
+    layers = {layer for name in blocks if (layer := layer_of(name)) is not None}
+    names = [a.name for a in (*ground.matched.modules, *ground.matched.parameters) if tower_of(a.name) == LANGUAGE]
+    touched = {layer for name in names if (layer := layer_of(name)) is not None}
+    if len(layers) > 3 and touched and len(touched & layers) * 2 < len(layers):
+        message = f"the targets exist in {len(touched & layers)} of {len(layers)} layers: {layer_ranges(names)}"
+        remedy = "name linear layers of the other layers too; lora-spec plan lists them"
+        yield at_value(ground.parsed.places, ("lora", "target_modules"), LOW_COVERAGE, message, remedy)
