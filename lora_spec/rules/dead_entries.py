@@ -10,6 +10,7 @@ from lora_spec.inventory.layout import layer_ranges
 from lora_spec.inventory.matching import Entry, Reason
 from lora_spec.inventory.tree import Kind
 from lora_spec.rules.ground import Ground, fullmatches, in_suffix
+from lora_spec.rules.leaf_names import LEAF_NAMES
 from lora_spec.rules.targets import TARGET_MATCHES_NOTHING
 from lora_spec.spec.places import at_key, at_value
 from lora_spec.spec.wording import yaml_text
@@ -64,9 +65,18 @@ def inspect_dead_entries(ground: Ground) -> Iterator[Diagnostic]:
 def _targets(ground: Ground) -> Iterator[Diagnostic]:
     for field in ("target_modules", "target_parameters"):
         for entry, path in ground.entries(field):
-            if entry.names or entry.effect or entry.entry.lower() == "all-linear":
+            if entry.names or entry.effect or entry.entry.lower() == "all-linear" or _is_half(entry.entry, ground):
                 continue
             yield _no_target(entry, path, field, ground)
+
+
+def _is_half(entry: str, ground: Ground) -> bool:
+    """Whether the entry is half of a fused pair, which PEFT refuses and another rule tells."""
+    refusal = ground.matched.refusal
+    return bool(refusal and refusal.reason is Reason.HALF_FUSED and entry.rpartition(".")[2] in HALVES)
+
+
+HALVES = ("gate_proj", "up_proj", "w1", "w3")
 
 
 def _no_target(entry: Entry, path: DocumentPath, field: str, ground: Ground) -> Diagnostic:
@@ -97,14 +107,17 @@ def _fused(entry: str, ground: Ground) -> tuple[str, ...]:
 
 
 def nearest_name(entry: str, names: tuple[str, ...]) -> str | None:
-    """The name that a list entry was probably meant to be: a full path that moved, or a near last segment."""
+    """The name that a list entry was probably meant to be: a full path that moved, or a near last segment.
+
+    A name that other models have is no misspelling.
+    """
     head, _, leaf = entry.rpartition(".")
     if head:
         moved = [name for name in names if _same_path(entry, name)]
         if len(moved) == 1:
             return moved[0]
     leaves = sorted({name.rpartition(".")[2] for name in names})
-    near = closest(leaf, [name for name in leaves if not name.isdigit()])
+    near = None if leaf in LEAF_NAMES else closest(leaf, [name for name in leaves if not name.isdigit()])
     meant = f"{head}.{near}" if head and near else near
     return meant if meant and meant != entry and any(in_suffix(name, meant) for name in names) else None
 
@@ -147,6 +160,8 @@ def _what_there_is(field: str, ground: Ground) -> str:
 
 
 def _exclusions(ground: Ground) -> Iterator[Diagnostic]:
+    if _stopped_early(ground):
+        return
     targets = {adapted.name for adapted in ground.matched.modules}
     for entry, path in ground.entries("exclude_modules"):
         if entry.effect:
@@ -156,7 +171,11 @@ def _exclusions(ground: Ground) -> Iterator[Diagnostic]:
         inner = _regex_for_inside(entry, ground)
         caught = [name for name in fullmatches(inner, ground.names) if name in targets] if inner else []
         places = ground.parsed.places
-        message = f"{what} excludes nothing: {why if not entry.names or caught else 'what it matches is no target'}"
+        if any(in_suffix(p.name.rpartition(".")[0], n) for p in ground.matched.parameters for n in entry.names):
+            why = "exclusions do not reach experts, which PEFT adapts as parameters"
+        elif entry.names and not caught:
+            why = "what it matches is no target"
+        message = f"{what} excludes nothing: {why}"
         if not caught:
             near = nearest_name(entry.entry, ground.names) if entry.place is not None and not entry.names else None
             yield at_value(
@@ -168,6 +187,12 @@ def _exclusions(ground: Ground) -> Iterator[Diagnostic]:
         whole = ("lora", "exclude_modules")
         fixes = places.replacement(whole, value) if len(ground.matched.of("exclude_modules")) == 1 else ()
         yield at_value(places, path, EXCLUSION_MATCHES_NOTHING, message, remedy, fixes)
+
+
+def _stopped_early(ground: Ground) -> bool:
+    """Whether PEFT refuses before it has matched everything, so that what had no effect says nothing."""
+    refusal = ground.matched.refusal
+    return refusal is not None and refusal.reason not in (Reason.NOTHING_MATCHED, Reason.ALL_EXCLUDED)
 
 
 def _regex_for_inside(entry: Entry, ground: Ground) -> str | None:
@@ -193,7 +218,7 @@ def _saved(ground: Ground) -> Iterator[Diagnostic]:
 
 
 def _patterns(ground: Ground) -> Iterator[Diagnostic]:
-    if ground.matched.refusal is not None and ground.matched.refusal.reason is Reason.NOTHING_MATCHED:
+    if ground.matched.refusal is not None:
         return
     for field in ("rank_pattern", "alpha_pattern"):
         for entry, path in ground.entries(field):

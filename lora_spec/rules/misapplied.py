@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lora_spec.diagnostics import Diagnostic, Rule, Severity
-from lora_spec.inventory.layout import layer_ranges
+from lora_spec.inventory.layout import layer_of, layer_ranges
 from lora_spec.inventory.matching import Entry
 from lora_spec.rules.ground import Ground, in_suffix
 from lora_spec.spec.places import at_value
@@ -47,15 +47,37 @@ TARGET_WIDENED = Rule(
 lora: {rank: 16, alpha: 32, target_modules: {regex: 'model\.layers\.[0-3]\.self_attn\.q_proj'}}""",
     "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], layers_to_transform: [0, 1]}",
 )
-RULES = (SAVED_BY_SUFFIX, TARGET_SWALLOWED, TARGET_DROPPED, TARGET_WIDENED)
+LAYERS_MISS_EXPERTS = Rule(
+    "LS214",
+    "layers-miss-experts",
+    Severity.ERROR,
+    "A selection of layers holds for modules alone. Experts are adapted as parameters, in every layer.",
+    "base_model: Qwen/Qwen3-30B-A3B\n"
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, gate_proj, up_proj], layers_to_transform: [0, 1]}",
+    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], layers_to_transform: [0, 1]}",
+)
+RULES = (SAVED_BY_SUFFIX, TARGET_SWALLOWED, LAYERS_MISS_EXPERTS, TARGET_DROPPED, TARGET_WIDENED)
 
 
 def inspect_misapplied(ground: Ground) -> Iterator[Diagnostic]:
     """Entries whose effect is not what they say."""
     yield from _saved(ground)
     if ground.matched.refusal is None:
+        yield from _layers(ground)
         for entry, path in ground.entries("target_modules"):
             yield from _target(entry, path, ground)
+
+
+def _layers(ground: Ground) -> Iterator[Diagnostic]:
+    """Experts outside the selected layers."""
+    selected = ground.lora.layers_to_transform
+    if not selected or not ground.lora.target_modules:
+        return
+    beyond = [p.name for p in ground.matched.parameters if layer_of(p.name) not in (*selected, None)]
+    if beyond:
+        message = f"layers_to_transform does not reach experts: {_some(beyond)} are adapted too"
+        remedy = "name the experts with their layers in target_parameters: layers.0.mlp.experts.down_proj"
+        yield at_value(ground.parsed.places, ("lora", "layers_to_transform"), LAYERS_MISS_EXPERTS, message, remedy)
 
 
 def _saved(ground: Ground) -> Iterator[Diagnostic]:

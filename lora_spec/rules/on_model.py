@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from lora_spec.diagnostics import Diagnostic, Rule, Severity
 from lora_spec.inventory.matching import match
@@ -14,7 +14,7 @@ from lora_spec.rules.ground import Ground
 from lora_spec.rules.inspection import Finding, drafted, new_adapter
 from lora_spec.rules.misapplied import inspect_misapplied
 from lora_spec.rules.model_not_known import targets_are_lost
-from lora_spec.rules.refusals import inspect_refusal, inspect_tokens
+from lora_spec.rules.refusals import inspect_refusal, inspect_tokens, nothing_else_told
 from lora_spec.rules.seldom_wanted import inspect_seldom_wanted
 from lora_spec.spec.parsing import Parsed
 from lora_spec.spec.peft_arguments import peft_arguments
@@ -38,12 +38,20 @@ def inspect_on_model(parsed: Parsed, found: Found, tree: ModuleTree) -> Iterator
     if lora is None or targets_are_lost(parsed):
         return
     ground = Ground(parsed, found, tree, lora, match(tree, _arguments(parsed)))
-    yield from inspect_dead_entries(ground)
-    yield from inspect_refusal(ground)
-    yield from inspect_tokens(ground)
-    yield from inspect_misapplied(ground)
-    yield from inspect_seldom_wanted(ground)
+    said = [finding for inspect in INSPECTIONS for finding in inspect(ground)]
+    yield from said
+    if ground.matched.refusal is not None and not any(d.is_error for d in said):
+        yield nothing_else_told(ground)
     yield from _not_exact(ground)
+
+
+INSPECTIONS: tuple[Callable[[Ground], Iterator[Diagnostic]], ...] = (
+    inspect_dead_entries,
+    inspect_refusal,
+    inspect_tokens,
+    inspect_misapplied,
+    inspect_seldom_wanted,
+)
 
 
 def _arguments(parsed: Parsed) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
 from lora_spec.inventory.matching import Reason, Refusal
 from lora_spec.rules.ground import Ground, in_suffix
-from lora_spec.spec.places import at_value
+from lora_spec.spec.places import at_key, at_value
 
 CANNOT_ADAPT = Rule(
     "LS207",
@@ -69,6 +69,20 @@ def inspect_refusal(ground: Ground) -> Iterator[Diagnostic]:
     path = _cause(refusal, told.field, ground)
     if ground.parsed.knows(path):
         yield at_value(ground.parsed.places, path, told.rule, told.message, told.remedy)
+
+
+def nothing_else_told(ground: Ground) -> Diagnostic:
+    """A refusal that no entry explains, such as defaults that the model does not have."""
+    refusal, lora = ground.matched.refusal, ground.lora
+    assert refusal is not None
+    places = ground.parsed.places
+    if lora.target_modules is None and lora.target_parameters is None:
+        message = f"PEFT's default targets do not exist in {ground.tree.model_class}"
+        return at_key(places, ("lora",), NO_DEFAULT_TARGETS, message, "name them: target_modules: [q_proj, v_proj]")
+    message = f"PEFT refuses this on {ground.tree.model_class}: {refusal.reason.value}"
+    return at_value(
+        places, ("lora", "target_modules"), CANNOT_ADAPT, message, "lora-spec plan shows what each entry matches"
+    )
 
 
 def inspect_tokens(ground: Ground) -> Iterator[Diagnostic]:

@@ -82,6 +82,26 @@ QUANTIZED_EXPERTS = Rule(
     "base_model: openai/gpt-oss-20b\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], target_parameters: [experts.down_proj]}",
     "base_model: openai/gpt-oss-20b\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, k_proj, v_proj, o_proj]}",
 )
+QUANTIZED_BASE = Rule(
+    "LS223",
+    "quantized-base",
+    Severity.WARNING,
+    "The checkpoint is in 8-bit floating point, in which transformers' Trainer refuses to train and most kernels have "
+    "no backward pass. It takes a bfloat16 copy of the checkpoint, or loading it dequantised.",
+    "base_model: deepseek-ai/DeepSeek-V3\nlora: {rank: 16, alpha: 32, target_modules: [q_a_proj, q_b_proj, o_proj]}",
+    "base_model: deepseek-ai/DeepSeek-V2-Lite\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, o_proj]}",
+)
+HEAD_NOT_TRAINED = Rule(
+    "LS228",
+    "head-not-trained",
+    Severity.ERROR,
+    "The head of a classifier starts random. Unless it trains and is saved, with the task type of the class or in "
+    "modules_to_save, evaluation is right in the session and random after the adapter is loaded again.",
+    "base_model: tiny-qwen2\nmodel_class: Qwen2ForSequenceClassification\n"
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], task_type: FEATURE_EXTRACTION}",
+    "base_model: tiny-qwen2\nmodel_class: Qwen2ForSequenceClassification\n"
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
+)
 BIAS_WITHOUT_BIAS = Rule(
     "LS224",
     "bias-without-bias",
@@ -107,6 +127,8 @@ RULES = (
     TOWER_ADAPTED,
     LOW_COVERAGE,
     QUANTIZED_EXPERTS,
+    QUANTIZED_BASE,
+    HEAD_NOT_TRAINED,
     BIAS_WITHOUT_BIAS,
     CONVOLUTION_ADAPTED,
 )
@@ -129,11 +151,32 @@ def inspect_seldom_wanted(ground: Ground) -> Iterator[Diagnostic]:
     if ground.tree.quantization in PACKED and ground.matched.parameters:
         message = f"the experts of this {ground.tree.quantization} checkpoint are packed and have to be unpacked to be adapted"
         yield at_value(ground.parsed.places, _parameters_path(ground), QUANTIZED_EXPERTS, message, "see explain LS222")
+    elif ground.tree.quantization == "fp8":
+        message = (
+            f"{ground.parsed.places.name(('base_model',))} is an fp8 checkpoint, which cannot be trained on as it is"
+        )
+        yield at_value(ground.parsed.places, ("base_model",), QUANTIZED_BASE, message, "load a bfloat16 copy of it")
+    yield from _head(ground)
     if ground.lora.lora_bias:
         bare = [a.name for a in ground.matched.modules if ground.tree.by_name[a.name].shape("bias") is None]
         if bare:
             message = f"lora_bias on {bare[0]} and {len(bare) - 1} more, which have no bias"
             yield at_value(ground.parsed.places, ("lora", "lora_bias"), BIAS_WITHOUT_BIAS, message, "remove lora_bias")
+
+
+def _head(ground: Ground) -> Iterator[Diagnostic]:
+    """A classifier's head that stays as it is."""
+    if not ground.tree.model_class.endswith(("ForSequenceClassification", "ForTokenClassification")):
+        return
+    heads = [
+        m.name for m in ground.tree.modules if m.name in ("score", "classifier") and list(ground.tree.below(m.name))
+    ]
+    trains = {a.name for a in ground.matched.modules} | {s.name for s in ground.matched.saved}
+    for head in heads:
+        if not any(name == head or name.startswith(f"{head}.") for name in trains):
+            message = f"the head {head} is neither trained nor saved"
+            remedy = f"remove task_type, which then follows the class, or add modules_to_save: [{head}]"
+            yield at_value(ground.parsed.places, ("lora", "task_type"), HEAD_NOT_TRAINED, message, remedy)
 
 
 def _parameters_path(ground: Ground) -> tuple[str, str]:
@@ -167,7 +210,8 @@ def _partner(name: str, tied: set[str | None]) -> str:
 def _ranks(ground: Ground) -> Iterator[Diagnostic]:
     if not ground.parsed.knows(("lora", "rank")):
         return
-    wide = [a for a in (*ground.matched.modules, *ground.matched.parameters) if a.rank > min(a.in_out)]
+    adapted = (*ground.matched.modules, *ground.matched.parameters)
+    wide = [a for a in adapted if a.kind is not Kind.CONV and a.rank > min(a.in_out)]
     if wide:
         worst = min(wide, key=lambda a: min(a.in_out))
         message = f"rank {worst.rank} is above the smaller side of {worst.name}, {worst.in_out[0]} -> {worst.in_out[1]}"
@@ -231,7 +275,11 @@ def _tower_root(name: str) -> str:
 def _coverage(ground: Ground) -> Iterator[Diagnostic]:
     """Layers without any adapter, where the file selects none."""
     lora = ground.lora
-    if lora.layers_to_transform or lora.layers_pattern or not isinstance(lora.target_modules, (tuple, type(None))):
+    listed = lora.target_modules if isinstance(lora.target_modules, tuple) else ()
+    selects = (
+        lora.layers_to_transform or lora.layers_pattern or any(layer_of(f".{name}") is not None for name in listed)
+    )
+    if selects or not isinstance(lora.target_modules, (tuple, type(None))):
         return
     blocks = [
         m.name for m in ground.tree.modules if m.class_name in ground.tree.wrap_classes and tower_of(m.name) == LANGUAGE

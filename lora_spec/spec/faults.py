@@ -111,8 +111,9 @@ PARAMETERS_ARE_PLAIN = Rule(
     Severity.ERROR,
     "PEFT adapts a bare parameter, such as fused experts, through a wrapper that knows plain LoRA alone: no dropout, "
     "no bias, no variant.",
+    "base_model: Qwen/Qwen3-30B-A3B\n"
     "lora: {rank: 16, alpha: 32, dropout: 0.1, target_parameters: [mlp.experts.down_proj]}",
-    "lora: {rank: 16, alpha: 32, target_parameters: [mlp.experts.down_proj]}",
+    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_parameters: [mlp.experts.down_proj]}",
 )
 NOTHING_TARGETED = Rule(
     "LS108",

@@ -2,9 +2,21 @@
 
 import pytest
 
-from lora_spec.diagnostics import Rule
-from lora_spec.pipeline import judge, parse
-from lora_spec.rules import effects, launch, names, regexes, serving, training
+from lora_spec.diagnostics import Diagnostic, Rule
+from lora_spec.pipeline import judge, look_up, parse
+from lora_spec.rules import (
+    dead_entries,
+    effects,
+    launch,
+    misapplied,
+    names,
+    refusals,
+    regexes,
+    seldom_wanted,
+    serving,
+    targets,
+    training,
+)
 from lora_spec.source.reading import read_text
 from lora_spec.spec import faults
 
@@ -16,12 +28,22 @@ RULES = [
     *training.RULES,
     *launch.RULES,
     *serving.RULES,
+    *targets.RULES,
+    *dead_entries.RULES,
+    *refusals.RULES,
+    *misapplied.RULES,
+    *seldom_wanted.RULES,
 ]
 
 
-def codes(example: str) -> set[str]:
+def judged(example: str) -> tuple[Diagnostic, ...]:
     text = example if "base_model" in example else f"base_model: tiny-qwen2\n{example}"
-    return {d.code for d in judge(parse(read_text(text, name="example.yaml"))).diagnostics}
+    parsed = parse(read_text(text, name="example.yaml"))
+    return judge(parsed, look_up(parsed)).diagnostics
+
+
+def codes(example: str) -> set[str]:
+    return {d.code for d in judged(example)}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -32,6 +54,4 @@ def test_bad_and_good(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_the_good_example_has_no_error_at_all(rule: Rule) -> None:
-    text = rule.good if "base_model" in rule.good else f"base_model: tiny-qwen2\n{rule.good}"
-    found = judge(parse(read_text(text, name="example.yaml"))).diagnostics
-    assert not [d for d in found if d.is_error]
+    assert not [d for d in judged(rule.good) if d.is_error]
