@@ -47,7 +47,8 @@ def judge(parsed: Parsed, found: Found | None = None) -> Examined:
     if parsed.draft is None:
         return Examined(parsed, parsed.diagnostics)
     findings = list(_findings(parsed))
-    findings += _not_told_yet(_on_model(parsed, found), findings)
+    sound = not any(isinstance(f, Diagnostic) and f.is_error for f in (*parsed.diagnostics, *findings))
+    findings += _not_told_yet(_on_model(parsed, found, sound=sound), findings)
     unchecked = tuple(f for f in findings if isinstance(f, Unchecked))
     unread = {d.range for d in parsed.diagnostics if d.code.startswith("LS00") and d.range is not None}
     said = [f for f in findings if isinstance(f, Diagnostic) and f.range not in unread]  # one mistake, one message
@@ -65,12 +66,12 @@ def _findings(parsed: Parsed) -> Iterator[Finding]:
         yield Unchecked(path, f"{parsed.places.name(path)}, which is left open")
 
 
-def _on_model(parsed: Parsed, found: Found | None) -> Iterator[Finding]:
+def _on_model(parsed: Parsed, found: Found | None, *, sound: bool) -> Iterator[Finding]:
     if found is None or found.tree is None:
         return model_not_known(parsed, found)
     from lora_spec.rules.on_model import inspect_on_model  # start-up time: without a tree there is nothing to match
 
-    return inspect_on_model(parsed, found, found.tree)
+    return inspect_on_model(parsed, found, found.tree, sound=sound)
 
 
 def _not_told_yet(more: Iterable[Finding], told: Sequence[Finding]) -> Iterator[Finding]:

@@ -32,15 +32,15 @@ NOT_EXACT = Rule(
 RULES = (NOT_EXACT,)
 
 
-def inspect_on_model(parsed: Parsed, found: Found, tree: ModuleTree) -> Iterator[Finding]:
-    """What the rules on the model say."""
+def inspect_on_model(parsed: Parsed, found: Found, tree: ModuleTree, *, sound: bool = True) -> Iterator[Finding]:
+    """What the rules on the model say; ``sound`` is whether the document has no error so far."""
     lora = new_adapter(parsed)
     if lora is None or targets_are_lost(parsed):
         return
     ground = Ground(parsed, found, tree, lora, match(tree, _arguments(parsed)))
     said = [finding for inspect in INSPECTIONS for finding in inspect(ground)]
     yield from said
-    if ground.matched.refusal is not None and not any(d.is_error for d in said):
+    if sound and ground.matched.refusal is not None and not any(d.is_error for d in said):
         yield nothing_else_told(ground)
     yield from _not_exact(ground)
 
