@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 import torch
+from peft import PeftModel
 from torch import nn
 
+from lora_spec.preparation.trainable_set import kept_frozen
 from lora_spec.spec.root import LoraSpec
 
 CASTABLE = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -39,8 +41,9 @@ def cast(model: nn.Module, spec: LoraSpec) -> str:
     """Cast as ``spec.prepare`` says and say what was done.
 
     With ``cast_buffers`` this is verl's ``model.to(dtype)``: parameters and floating buffers alike. Otherwise frozen
-    parameters go to ``dtype``, those that train (LoRA and modules_to_save alike) to ``adapter_dtype``, and buffers,
-    such as rotary frequencies, keep their precision. A quantised base keeps what ``prepare_kbit`` gave it.
+    parameters go to ``dtype``, those that train (LoRA and modules_to_save alike) and a frozen factor beside them to
+    ``adapter_dtype``, and buffers, such as rotary frequencies, keep their precision. A quantised base keeps what
+    ``prepare_kbit`` gave it.
     """
     frozen, trained = wanted_dtypes(model, spec)
     if spec.prepare.cast_buffers:
@@ -51,7 +54,10 @@ def cast(model: nn.Module, spec: LoraSpec) -> str:
     did = f"{len(adapters)} parameters that train to {_name(trained)}"
     if spec.quantization is not None:
         return did
-    base = [p for p in model.parameters() if not p.requires_grad]
+    beside = list(kept_frozen(model).values()) if isinstance(model, PeftModel) else []
+    _cast_parameters(beside, trained)  # a LoRA layer casts its input once, for both factors
+    besides = {id(p) for p in beside}
+    base = [p for p in model.parameters() if not p.requires_grad and id(p) not in besides]
     _cast_parameters(base, frozen)
     return f"{did}, {len(base)} frozen ones to {_name(frozen)}"
 

@@ -26,6 +26,8 @@ def probe_batch(model: Any) -> dict[str, torch.Tensor] | None:
     if embedding is None or not hasattr(base, "config") or "input_ids" not in takes or not hasattr(embedding, "weight"):
         return None
     ids = _tokens(model, base.config, embedding.weight.shape[0]).to(embedding.weight.device)
+    if type(base).__name__.endswith("ForSequenceClassification") and getattr(base.config, "pad_token_id", None) is None:
+        ids = ids.reshape(1, -1)  # it takes several rows only where it can find their ends by the padding
     batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     # Gemma asks for these in training mode; zeros mean text
     batch |= {name: torch.zeros_like(ids) for name in ("token_type_ids", "mm_token_type_ids") if name in takes}

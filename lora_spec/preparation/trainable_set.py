@@ -43,6 +43,24 @@ def adapter_wrappers(model: Any) -> dict[str, Any]:
     return {name: module for name, module in model.named_modules() if isinstance(module, AuxiliaryTrainingWrapper)}
 
 
+def kept_frozen(model: Any) -> dict[str, nn.Parameter]:
+    """The active adapters' own parameters that their variant keeps frozen, such as MiCA's B, by name."""
+    return {
+        f"{prefix}.{kind}.{name}": parameter
+        for prefix, layer in adapter_layers(model).items()
+        for adapter in model.active_adapters
+        for kind in _kept_frozen(layer).get(adapter, ())
+        for name, parameter in layer.get_submodule(kind).named_parameters()
+        if name.split(".")[0] == adapter
+    }
+
+
+def without_layer(model: Any) -> list[str]:
+    """The modules that PEFT says it targeted, and that have no adapter any more."""
+    adapted = {_original_name(name) for name in adapter_layers(model)}
+    return [name for name in model.targeted_module_names if name not in adapted]
+
+
 def _all_expected(model: Any) -> Iterator[Named]:
     for name, layer in adapter_layers(model).items():
         yield from _layer_parameters(name, layer, model.active_adapters)

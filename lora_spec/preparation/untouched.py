@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from peft.utils import ModulesToSaveWrapper
 from torch import nn
 
 
@@ -75,6 +76,19 @@ def sharing_frozen(model: Any) -> Any:
         for view in (getattr(module, "kwargs", None) or {}).get("tied_adapter", {}).values():
             memo[id(view)] = view.detach()
     return copy.deepcopy(model, memo)
+
+
+def bare_copy(model: Any) -> Any:
+    """A copy of the base under ``model``, as it is now, that shares the frozen weights' memory.
+
+    ``unload`` (PEFT 0.21.2) would leave what modules_to_save trained in the place of the base's own modules.
+    """
+    copied = sharing_frozen(model)
+    for module in copied.modules():
+        if isinstance(module, ModulesToSaveWrapper):
+            for adapter in module.modules_to_save:
+                module.modules_to_save[adapter] = module.original_module
+    return copied.unload()
 
 
 def _copied(parameter: nn.Parameter, storages: dict[int, torch.UntypedStorage]) -> nn.Parameter:
