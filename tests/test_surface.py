@@ -46,6 +46,7 @@ def test_commands_and_flags() -> None:
         ],
         "compile": ["--dialect", "--help", "--output", "--overwrite", "--to"],
         "prepare": ["--dialect", "--help", "--json", "--online", "--output", "--overwrite", "--tiny"],
+        "init": ["--help", "--online"],
         "explain": ["--help"],
         "rules": ["--help"],
         "schema": ["--help"],
@@ -62,7 +63,7 @@ def test_rule_codes() -> None:
         "LS019 LS101 LS102 LS103 LS104 LS105 LS106 LS107 LS108 LS109 LS121 LS122 LS123 LS124 LS125 LS126 LS127 LS128 "
         "LS129 LS130 LS141 LS142 LS150 LS151 LS152 LS153 LS154 LS155 LS156 LS157 LS158 LS159 LS201 LS202 LS203 LS204 "
         "LS205 LS207 LS208 LS209 LS210 LS211 LS212 LS213 LS214 LS215 LS216 LS217 LS218 LS219 LS220 LS221 LS222 LS223 LS224 LS225 "
-        "LS226 LS228 LS231 LS301 LS302 LS303 LS304 LS305 LS306 LS307 LS308 LS309 LS311 LS401 LS501 LS701 LS801 LS802 LS803"
+        "LS226 LS228 LS231 LS301 LS302 LS303 LS304 LS305 LS306 LS307 LS308 LS309 LS310 LS311 LS401 LS501 LS701 LS801 LS802 LS803"
     )
 
 

@@ -73,6 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_plan(commands)
     _add_compile(commands)
     _add_prepare(commands)
+    _add_init(commands)
     _add_explain(commands)
     _add_rules(commands)
     _add_schema(commands)
@@ -147,6 +148,12 @@ def _add_prepare(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace the adapter in DIR")
     parser.add_argument("--online", action="store_true", help="ask the hub for what is not on this machine")
     parser.add_argument("--json", action="store_true", help="write the result as JSON")
+
+
+def _add_init(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "init", "init", "write a starting file with the right targets for a model")
+    parser.add_argument("model", metavar="MODEL", help="hub id or local folder")
+    parser.add_argument("--online", action="store_true", help="ask the hub for a config that is not on this machine")
 
 
 def _add_explain(commands: _Commands[argparse.ArgumentParser]) -> None:
