@@ -22,11 +22,15 @@ class Saved(NamedTuple):
     width: int
 
 
-def adapter_file_bytes(tree: ModuleTree, match: Match, trained: int, frozen: int) -> int:
-    """Bytes of ``adapter_model.safetensors``: what trains at ``trained`` bytes an element, embeddings that PEFT saves
-    along (``get_peft_model_state_dict``, PEFT 0.21.2) at ``frozen``.
+def adapter_file_bytes(tree: ModuleTree, match: Match, widths: tuple[int, int], *, lora_bias: bool) -> int:
+    """Bytes of ``adapter_model.safetensors``.
+
+    ``widths`` are the bytes of an element that trains, and of one that does not: embeddings that PEFT saves along
+    (``get_peft_model_state_dict``, PEFT 0.21.2). A module's third tensor is DoRA's magnitude or, with ``lora_bias``,
+    the bias; PEFT refuses both together.
     """
-    tensors = sorted(saved_tensors(tree, match, trained, frozen), key=lambda t: (-t.width, t.name))
+    extra = "lora_B.bias" if lora_bias else "lora_magnitude_vector"
+    tensors = sorted(saved_tensors(tree, match, *widths, extra), key=lambda t: (-t.width, t.name))
     entries, offset = {"__metadata__": {"format": "pt"}}, 0
     header: dict[str, object] = dict(entries)
     for tensor in tensors:
@@ -41,10 +45,10 @@ def adapter_file_bytes(tree: ModuleTree, match: Match, trained: int, frozen: int
     return 8 + -(-length // 8) * 8 + offset
 
 
-def saved_tensors(tree: ModuleTree, match: Match, trained: int, frozen: int) -> Iterator[Saved]:
-    """Every tensor of the file."""
+def saved_tensors(tree: ModuleTree, match: Match, trained: int, frozen: int, extra: str) -> Iterator[Saved]:
+    """Every tensor of the file; ``extra`` is what a third tensor of a module is called."""
     for adapted in match.modules:
-        yield from _matrices(_prefix(adapted.name), adapted, trained)
+        yield from _matrices(_prefix(adapted.name), adapted, trained, extra)
     yield from _parameters(match, trained)
     for saved in match.saved:
         if saved.parameters:
@@ -53,8 +57,11 @@ def saved_tensors(tree: ModuleTree, match: Match, trained: int, frozen: int) -> 
         if tokens.parameters:
             rows = (len(tokens.indices), tokens.parameters // max(1, len(tokens.indices)))
             yield Saved(f"{_prefix(tokens.name)}.token_adapter.trainable_tokens_delta", rows, trained)
+    adapted_names = {adapted.name for adapted in match.modules}
     for name in match.biases.names:
-        yield Saved(_prefix(name), _bias_shape(tree, name), trained)
+        owner, _, leaf = name.rpartition(".")
+        inner = f"{owner}.base_layer.{leaf}" if owner in adapted_names else name
+        yield Saved(_prefix(inner), _bias_shape(tree, name), trained)
     yield from _embeddings(tree, match, frozen)
 
 
@@ -66,11 +73,10 @@ _LINEAR = ("lora_A.weight", "lora_B.weight")
 _EMBEDDING = ("lora_embedding_A", "lora_embedding_B")
 
 
-def _matrices(prefix: str, adapted: Adapted, width: int) -> Iterator[Saved]:
+def _matrices(prefix: str, adapted: Adapted, width: int, extra: str = "") -> Iterator[Saved]:
     names = _EMBEDDING if adapted.kind is Kind.EMBEDDING else _LINEAR
-    extra = ("lora_magnitude_vector", "lora_B.bias")
     for index, shape in enumerate(adapted.shapes):
-        yield Saved(f"{prefix}.{(*names, *extra)[index]}", shape, width)
+        yield Saved(f"{prefix}.{(*names, extra)[index]}", shape, width)
 
 
 def _parameters(match: Match, width: int) -> Iterator[Saved]:
@@ -96,12 +102,11 @@ def _bias_shape(tree: ModuleTree, name: str) -> Shape:
 
 
 def _embeddings(tree: ModuleTree, match: Match, width: int) -> Iterator[Saved]:
-    """The whole embedding and head are saved too where one of them is a target."""
+    """An embedding or head that is a target is saved whole beside its adapter."""
     if not any(adapted.name.rpartition(".")[2] in ("embed_tokens", "lm_head") for adapted in match.modules):
         return
     targeted = {adapted.name for adapted in match.modules}
     for name in (tree.input_embeddings, tree.output_embeddings):
         module = tree.by_name.get(name or "")
-        if module is not None and (weight := module.shape("weight")):
-            inner = ".base_layer" if module.name in targeted else ""
-            yield Saved(f"{_prefix(module.name)}{inner}.weight", weight, width)
+        if module is not None and module.name in targeted and (weight := module.shape("weight")):
+            yield Saved(f"{_prefix(module.name)}.base_layer.weight", weight, width)

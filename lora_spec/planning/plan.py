@@ -89,7 +89,7 @@ def _adapted(plan: Plan, spec: LoraSpec, tree: ModuleTree, matched: Match, run: 
         all_parameters=matched.all_parameters,
         adapted_modules=len(matched.modules),
         adapted_parameters=len(matched.parameters),
-        adapter_bytes=adapter_file_bytes(tree, matched, *widths),
+        adapter_bytes=adapter_file_bytes(tree, matched, widths, lora_bias=bool(spec.lora and spec.lora.lora_bias)),
         entries=entries_of(matched),
         groups=groups_of(matched),
         left_out=left_out_of(tree, matched),

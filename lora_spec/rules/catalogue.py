@@ -5,6 +5,7 @@ from __future__ import annotations
 from lora_spec.diagnostics import Rule
 from lora_spec.dialects import native, parsing, verl
 from lora_spec.rules import (
+    cannot_adapt,
     compiling,
     dead_entries,
     effects,
@@ -13,7 +14,6 @@ from lora_spec.rules import (
     names,
     on_model,
     preparation,
-    refusals,
     regexes,
     seldom_wanted,
     serving,
@@ -38,7 +38,7 @@ ALL_RULES: tuple[Rule, ...] = tuple(
             *training.RULES,
             *targets.RULES,
             *dead_entries.RULES,
-            *refusals.RULES,
+            *cannot_adapt.RULES,
             *misapplied.RULES,
             *seldom_wanted.RULES,
             *on_model.RULES,

@@ -9,12 +9,12 @@ from lora_spec.inventory.matching import match
 from lora_spec.inventory.sources import Found
 from lora_spec.inventory.tree import ModuleTree
 from lora_spec.planning.versions import exact_here, installed_versions
+from lora_spec.rules.cannot_adapt import inspect_refusal, inspect_tokens, nothing_else_told
 from lora_spec.rules.dead_entries import inspect_dead_entries
 from lora_spec.rules.ground import Ground
 from lora_spec.rules.inspection import Finding, drafted, new_adapter
 from lora_spec.rules.misapplied import inspect_misapplied
 from lora_spec.rules.model_not_known import targets_are_lost
-from lora_spec.rules.refusals import inspect_refusal, inspect_tokens, nothing_else_told
 from lora_spec.rules.seldom_wanted import inspect_seldom_wanted
 from lora_spec.spec.parsing import Parsed
 from lora_spec.spec.peft_arguments import peft_arguments

@@ -5,12 +5,12 @@ import pytest
 from lora_spec.diagnostics import Diagnostic, Rule
 from lora_spec.pipeline import judge, look_up, parse
 from lora_spec.rules import (
+    cannot_adapt,
     dead_entries,
     effects,
     launch,
     misapplied,
     names,
-    refusals,
     regexes,
     seldom_wanted,
     serving,
@@ -30,7 +30,7 @@ RULES = [
     *serving.RULES,
     *targets.RULES,
     *dead_entries.RULES,
-    *refusals.RULES,
+    *cannot_adapt.RULES,
     *misapplied.RULES,
     *seldom_wanted.RULES,
 ]
