@@ -29,17 +29,19 @@ def tree_of(model: Any, *, note: str = "") -> ModuleTree:
         if id(module) in names:
             aliases[name] = names[id(module)]
         names.setdefault(id(module), name)
+    tied = _tied_modules(model)
     return ModuleTree(
         modules=tuple(_module(name, module) for name, module in model.named_modules()),
         model_type=getattr(config, "model_type", "") or "",
         model_class=type(model).__name__,
         aliases=aliases,
         ties=_ties(model),
-        tied_modules=_tied_modules(model),
+        tied_modules=() if tied is None else tied,
         input_embeddings=embeddings["get_input_embeddings"],
         output_embeddings=embeddings["get_output_embeddings"],
         is_pretrained_model="transformers.PreTrainedModel" in _classes(model),
         generates=hasattr(model, "prepare_inputs_for_generation"),
+        unwrappable=tied is None,
         wrap_classes=tuple(sorted(getattr(model, "_no_split_modules", None) or ())),
         tie_word_embeddings=_says_tied(config),
         quantization=_quantization(config),
@@ -115,9 +117,9 @@ def _ties(model: nn.Module) -> dict[str, str]:
     return ties
 
 
-def _tied_modules(model: Any) -> tuple[str, ...]:
+def _tied_modules(model: Any) -> tuple[str, ...] | None:
     """What ``_get_module_names_tied_with_embedding`` finds on a model that is not wrapped (PEFT 0.21.2,
-    ``utils/other.py``).
+    ``utils/other.py``); None where it raises, as the model cannot name its embedding.
     """
     if getattr(getattr(model, "config", None), "tie_word_embeddings", None) is False:
         return ()
@@ -129,7 +131,10 @@ def _tied_modules(model: Any) -> tuple[str, ...]:
         start = f"{prefix}." if prefix else ""
         own = getattr(module, "_tied_weights_keys", None) or {}
         tied |= {start + target: start + source for target, source in own.items()}
-    of_embedding = {id(parameter) for parameter in model.get_input_embeddings().parameters()}
+    try:
+        of_embedding = {id(parameter) for parameter in model.get_input_embeddings().parameters()}
+    except NotImplementedError:
+        return None
     sources = {n for n, p in model.named_parameters(remove_duplicate=False) if id(p) in of_embedding}
     return tuple(sorted({target.rpartition(".")[0] for target, source in tied.items() if source in sources}))
 
@@ -160,5 +165,6 @@ def _numbers(config: Any) -> Numbers:
 
 
 def _first_int(config: Any, names: tuple[str, ...]) -> int | None:
-    values = (getattr(config, name, None) for name in names)
+    varying = getattr(vars(config).get("_heterogeneity_spec"), "per_layer_attributes", ()) if config else ()
+    values = (getattr(config, name, None) for name in names if name not in varying)  # transformers 5.24 raises on those
     return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)

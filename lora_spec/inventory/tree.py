@@ -49,7 +49,10 @@ class Module(NamedTuple):
 
     def shape(self, parameter: str) -> Shape | None:
         """The shape of a parameter that the module holds itself, or None."""
-        return next((shape for name, shape in self.parameters if name == parameter), None)
+        for name, shape in self.parameters:
+            if name == parameter:
+                return shape
+        return None
 
     @property
     def in_out(self) -> tuple[int, int] | None:
@@ -85,7 +88,8 @@ class ModuleTree:
     ``ties`` maps a parameter that shares its storage to the name that counts. ``tied_modules`` are the modules that
     PEFT takes as tied to the input embedding (empty where the config says not to tie). ``wrap_classes`` are the
     model's own FSDP units. ``generates`` says whether it has `prepare_inputs_for_generation`, which PEFT's classes for
-    CAUSAL_LM and SEQ_2_SEQ_LM ask for. ``quantization`` is the checkpoint's method, such as fp8. ``note`` says what a reader of a
+    CAUSAL_LM and SEQ_2_SEQ_LM ask for; ``unwrappable`` that the model cannot name its embedding, so that PEFT raises
+    NotImplementedError whatever is asked. ``quantization`` is the checkpoint's method, such as fp8. ``note`` says what a reader of a
     report has to know of where the tree is from.
     """
 
@@ -99,6 +103,7 @@ class ModuleTree:
     output_embeddings: str | None = None
     is_pretrained_model: bool = True
     generates: bool = True
+    unwrappable: bool = False
     wrap_classes: tuple[str, ...] = ()
     tie_word_embeddings: bool = False
     quantization: str | None = None

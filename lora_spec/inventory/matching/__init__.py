@@ -4,7 +4,7 @@ Every file says whose behaviour it states: functions of PEFT 0.21.2 on transform
 holds all of it against PEFT itself.
 """
 
-from lora_spec.inventory.matching.match import match
+from lora_spec.inventory.matching.steps import match
 from lora_spec.inventory.matching.result import (
     Adapted,
     Biases,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 from lora_spec.inventory.matching.graph import TUNERS, Node, Role, Tensor, find, put
@@ -11,6 +12,7 @@ from lora_spec.inventory.matching.result import Adapted, Reason, RefusedError
 from lora_spec.inventory.matching.settings import Pattern, Settings
 from lora_spec.inventory.matching.shapes import (
     Tensors,
+    check_parameter_init,
     check_parameter_options,
     module_tensors,
     parameter_tensors,
@@ -55,6 +57,7 @@ class Adapter:
         self.ranks = Values(settings.rank_pattern, settings.r)
         self.alphas = Values(settings.alpha_pattern, settings.lora_alpha)
         self.fan_in_fan_out = settings.fan_in_fan_out
+        self.embedding_rank = settings.r
         self.mamba = tree.model_type in mamba_types()
 
     def adapt_module(self, name: str, entry: int | None, *, tied: bool = False) -> Adapted:
@@ -64,7 +67,9 @@ class Adapter:
         if node.module is None:
             raise RefusedError(Reason.UNSUPPORTED_MODULE, "ValueError", name)
         rank = self.ranks.of(name)
-        tensors = module_tensors(node.module._replace(name=name), self._tied_rank(name, rank, tied=tied), self.settings)
+        tensors = module_tensors(node.module, self._tied_rank(name, rank, tied=tied), self.settings)
+        if name == self.tree.input_embeddings:
+            self.embedding_rank = rank
         if node.kind in (Kind.LINEAR, Kind.CONV1D):
             self.fan_in_fan_out = node.kind is Kind.CONV1D
         self._wrap(name, node, Role.LORA, tensors)
@@ -81,12 +86,12 @@ class Adapter:
         embedding = find(self.root, self.tree.input_embeddings or "")
         if embedding.role is not Role.LORA:
             raise RefusedError(Reason.TIED_NOT_ADAPTED, "AttributeError", name)
-        return embedding.tensors["lora_0"].shape[0]
+        return self.embedding_rank
 
     def _wrap(self, name: str, node: Node, role: Role, tensors: Tensors) -> None:
         wrapper = Node(role, node.kind)
         wrapper.children["base_layer"] = node
-        wrapper.tensors = {f"lora_{i}": Tensor(s, trainable=True) for i, s in enumerate(tensors.shapes)}
+        wrapper.tensors["lora"] = Tensor((sum(map(prod, tensors.shapes)),), trainable=True)
         if node.kind is Kind.ATTENTION and role is Role.LORA:
             inner = Node(Role.LORA, Kind.LINEAR)
             inner.children["base_layer"] = node.children["out_proj"]
@@ -110,6 +115,7 @@ class Adapter:
         rank = self.ranks.of(name)
         tensors = parameter_tensors(name, shape, rank, transposed=module.transposed)
         check_parameter_options(name, self.settings, fan_in_fan_out=self.fan_in_fan_out)
+        check_parameter_init(name, module, rank, self.settings)
         self._wrap(owner, node, Role.PARAMETER, tensors)
         return self._adapted(name, None, rank, tensors)
 
@@ -136,6 +142,3 @@ def _parametrized(
         inner = tree.by_name.get(f"{module.name}.parametrizations.{leaf}")
         if owner == module.name and inner is not None:
             yield module, leaf, inner.parameters[0][1], [place]
-
-
-EntryOf = Callable[[str], int | None]

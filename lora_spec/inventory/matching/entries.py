@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lora_spec.inventory.matching.adapting import Values
 from lora_spec.inventory.matching.record import Record
-from lora_spec.inventory.matching.result import Entry, RefusedError
-from lora_spec.inventory.matching.selection import written_matcher
+from lora_spec.inventory.matching.result import Entry
 from lora_spec.inventory.matching.settings import Names, Pattern
 
 Hits = Mapping[int, Iterable[str]]
@@ -52,11 +51,7 @@ def _places(entries: Sequence[str]) -> dict[str, int]:
 
 def _target_modules(record: Record) -> Iterator[Entry]:
     written = record.written.target_modules
-    try:
-        hits = written_matcher(written, record.tree, record.written)
-    except RefusedError:
-        hits = lambda _: []  # noqa: E731 - not a regex: it matches nothing
-    matched = {m.name: found for m in record.tree.modules if m.name and (found := hits(m.name))}
+    matched = record.matched
     if isinstance(written, str):
         brought = {adapted.name: [0] for adapted in record.modules}
         brought |= {adapted.name: [0] for adapted in record.parameters if adapted.converted_from}

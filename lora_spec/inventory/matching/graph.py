@@ -86,16 +86,13 @@ class Node:
             if id(node) not in seen:
                 seen.add(id(node))
                 yield node
-                pending += node.children.values()
+                if node.children:
+                    pending += node.children.values()
 
     def parameters(self) -> Iterator[Tensor]:
         """Every parameter below it, each once."""
-        seen: set[int] = set()
-        for node in self.modules():
-            for tensor in node.tensors.values():
-                if id(tensor) not in seen:
-                    seen.add(id(tensor))
-                    yield tensor
+        found = {id(tensor): tensor for node in self.modules() for tensor in node.tensors.values()}
+        yield from found.values()
 
     def train(self, *, on: bool) -> None:
         """Sets `requires_grad` of all its parameters."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from lora_spec.inventory.matching.result import Reason, RefusedError
@@ -34,7 +35,7 @@ class Suffixes:
 
     def hits(self, name: str) -> list[int]:
         """The places of the entries that match, in order."""
-        if name.rpartition(".")[2] not in self.leaves:
+        if not self.places or name[name.rfind(".") + 1 :] not in self.leaves:
             return []
         found = [self.places[name]] if name in self.places else []
         dot = name.find(".")
@@ -162,8 +163,9 @@ def fewest_entries(targets: Iterable[str], others: Iterable[str]) -> tuple[str, 
     if "" in wanted:
         raise RefusedError(Reason.ARGUMENTS, "ValueError", "target_modules")
     ends = {suffix for suffixes in wanted.values() for suffix in suffixes}
-    near = (other for other in others if other.rpartition(".")[2] in ends)
-    taken = {suffix for other in near for suffix in suffixes_of(other) if suffix in ends}
+    taken: set[str] = set()
+    for other in others:
+        taken.update(takewhile(ends.__contains__, suffixes_of(other)))  # what is no end is none when it grows
     required: set[str] = set()
     for item, suffixes in sorted(wanted.items(), key=lambda pair: pair[1]):
         for suffix in suffixes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from lora_spec.inventory.matching.adapting import Values
-from lora_spec.inventory.matching.names import Suffixes
-from lora_spec.inventory.matching.result import Adapted, Biases, Saved, Tokens
-from lora_spec.inventory.matching.selection import Selection
+from lora_spec.inventory.matching.names import Matcher, matcher
+from lora_spec.inventory.matching.result import Adapted, Biases, RefusedError, Saved, Tokens
+from lora_spec.inventory.matching.selection import Selection, written_matcher
 from lora_spec.inventory.matching.settings import Settings
 from lora_spec.inventory.tree import ModuleTree
 
@@ -30,13 +31,29 @@ class Record:
         self.saved: list[Saved] = []
         self.tokens: list[tuple[Tokens, str]] = []
         self.biases = Biases()
-        listed = () if isinstance(written.target_modules, str) else written.target_modules or ()
-        self._written = Suffixes(listed)
         self.places = {entry: place for place, entry in reversed(list(enumerate(written.modules_to_save or ())))}
+
+    @cached_property
+    def matched(self) -> dict[str, list[int]]:
+        """What target_modules matches as it is written: places by name. Nothing where it is not a regex."""
+        try:
+            hits = written_matcher(self.written.target_modules, self.tree, self.written)
+        except RefusedError:
+            return {}
+        return {m.name: places for m in self.tree.modules if m.name and (places := hits(m.name))}
+
+    def is_target(self) -> Matcher:
+        """The matcher for target_modules as PEFT has settled it."""
+        if self.settings.target_modules != self.written.target_modules:
+            return matcher(self.settings.target_modules)
+        matched = self.matched if self.settings.target_modules else {}
+        return lambda name: matched.get(name, [])
 
     def entry(self, name: str) -> int | None:
         """The place of the entry of target_modules that brought a module."""
-        return next(iter(self._written.hits(name)), None)
+        if isinstance(self.written.target_modules, str):
+            return None
+        return next(iter(self.matched.get(name, ())), None)
 
     def inexact(self) -> tuple[str, ...]:
         """What of the settings is not counted here, and why."""

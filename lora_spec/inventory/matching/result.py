@@ -14,6 +14,7 @@ class Reason(StrEnum):
 
     ARGUMENTS = "arguments that LoraConfig does not take together"
     BAD_REGEX = "not a regular expression"
+    NO_EMBEDDING = "a model that cannot name its embedding"
     HALF_FUSED = "only some of the projections that are fused in one parameter"
     NO_DEFAULT_TARGETS = "no targets, and PEFT has none by default for this model type"
     NOTHING_MATCHED = "nothing matched"

@@ -33,7 +33,10 @@ class Selection(NamedTuple):
 
 
 def settle_targets(tree: ModuleTree, settings: Settings) -> Settings:
-    """Default targets, `all-linear` and long lists: what PEFT makes of target_modules before the walk."""
+    """Default targets, `all-linear` and long lists: what PEFT makes of target_modules before the walk.
+
+    A shortened list matches the same names; but what it no longer says in full is subject to `layers_to_transform`.
+    """
     targets = settings.target_modules
     if targets is None:
         targets = default_targets(tree.model_type)
@@ -44,16 +47,17 @@ def settle_targets(tree: ModuleTree, settings: Settings) -> Settings:
     if isinstance(targets, tuple) and len(set(targets)) >= MANY:
         entries = Suffixes(targets)
         fewer = fewest_entries(set(targets), (m.name for m in tree.modules if not entries.hits(m.name)))
-        targets = fewer if len(fewer) < len(set(targets)) else targets
+        if len(fewer) < len(entries.places):
+            return settings._replace(target_modules=targets, shortened=fewer)
     return settings._replace(target_modules=targets)
 
 
-def select(tree: ModuleTree, settings: Settings) -> Selection:
-    """The walk over the model's modules."""
+def select(tree: ModuleTree, settings: Settings, is_target: Matcher) -> Selection:
+    """The walk over the model's modules; ``is_target`` is the matcher for the settled target_modules."""
     found = Selection((), (), {}, {}, {}, {})
     if settings.target_modules == DUMMY:
         return found
-    is_target, excluded = matcher(settings.target_modules), matcher(settings.exclude_modules)
+    excluded = matcher(settings.exclude_modules)
     saving = Saving(settings.modules_to_save or ())
     followers = Suffixes(settings.targets_to_tie)
     layers = _Layers(settings)
@@ -85,7 +89,7 @@ class _Layers:
         wanted = settings.layers_to_transform
         self.numbers = {wanted} if isinstance(wanted, int) else set(wanted or ())
         self.find = layer_finder(settings.layers_pattern)
-        targets = settings.target_modules
+        targets = settings.shortened or settings.target_modules
         self.full_names = () if isinstance(targets, str) else frozenset(targets or ())
 
     def takes(self, name: str, numbers: dict[str, int]) -> bool:

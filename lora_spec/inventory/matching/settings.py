@@ -15,7 +15,10 @@ VARIANTS = ("arrow_config", "kasa_config", "monteclora_config", "use_bdlora", "v
 
 
 class Settings(NamedTuple):
-    """`LoraConfig` of PEFT 0.21.2 as far as matching and counting read it. Frozen: a step gives a new one."""
+    """`LoraConfig` of PEFT 0.21.2 as far as matching and counting read it. Frozen: a step gives a new one.
+
+    ``modules_to_tie``, ``targets_to_tie`` and ``shortened``, a long target_modules told in fewer entries, are PEFT's.
+    """
 
     r: int = 8
     lora_alpha: float = 8
@@ -42,6 +45,7 @@ class Settings(NamedTuple):
     alora: bool = False
     modules_to_tie: tuple[str, ...] | None = None
     targets_to_tie: tuple[str, ...] = ()
+    shortened: tuple[str, ...] | None = None
     uncounted: tuple[str, ...] = ()
 
     @property

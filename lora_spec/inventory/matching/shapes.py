@@ -126,5 +126,18 @@ def check_parameter_options(name: str, settings: Settings, *, fan_in_fan_out: bo
     names = [option for option, value in refused.items() if value]
     if names:
         raise RefusedError(Reason.PARAMETER_OPTION, "ValueError", name, *names)
-    if settings.alora or settings.uncounted:
+    if settings.alora or settings.uncounted or settings.init_lora_weights == "mica":
+        raise RefusedError(Reason.VARIANT, "ValueError", name)
+
+
+NEED_WEIGHT = ("pissa", "corda", "olora", "loftq", "orthogonal", "lora_ga")
+"""Inits that read `weight` of the module, which fused experts do not have."""
+
+
+def check_parameter_init(name: str, module: Module, rank: int, settings: Settings) -> None:
+    """What `ParamWrapper.update_layer` does with an init (PEFT 0.21.2)."""
+    init = str(settings.init_lora_weights).lower()
+    if init.startswith(NEED_WEIGHT) and module.shape("weight") is None:
+        raise RefusedError(Reason.VARIANT, "AttributeError", name)
+    if init == "orthogonal" and rank % 2:
         raise RefusedError(Reason.VARIANT, "ValueError", name)

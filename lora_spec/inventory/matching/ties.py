@@ -6,6 +6,7 @@ import re
 
 from lora_spec.inventory.matching.graph import Node, Role, find
 from lora_spec.inventory.matching.names import compiled
+from lora_spec.inventory.matching.result import Reason, RefusedError
 from lora_spec.inventory.matching.settings import Settings
 from lora_spec.inventory.matching.tables import embedding_names
 from lora_spec.inventory.tree import ModuleTree
@@ -13,6 +14,8 @@ from lora_spec.inventory.tree import ModuleTree
 
 def tie(tree: ModuleTree, settings: Settings) -> Settings:
     """The settings after `_check_tied_modules`. It looks for embeddings by two leaf names, whatever the model's are."""
+    if tree.unwrappable:
+        raise RefusedError(Reason.NO_EMBEDDING, "NotImplementedError", tree.model_class)
     saves = _names_embedding(settings.modules_to_save or ())
     targets = _targets_embedding(settings)
     if not settings.ensure_weight_tying or not tree.tied_modules:

@@ -54,7 +54,7 @@ def _apply(record: Record) -> Node:
     """All steps, each on what the one before left."""
     settings = _prepare(record)
     root = graph_of(record.tree)
-    record.selection = select(record.tree, settings)
+    record.selection = select(record.tree, settings, record.is_target())
     adapter = Adapter(record.tree, root, settings)
     record.ranks, record.alphas = adapter.ranks, adapter.alphas
     for name in record.selection.targets:
@@ -117,7 +117,7 @@ def _counts(root: Node) -> tuple[int, int]:
 
 def _effective(settings: Settings) -> Effective:
     return Effective(
-        target_modules=settings.target_modules,
+        target_modules=settings.shortened or settings.target_modules,
         target_parameters=settings.target_parameters or (),
         rank_pattern=settings.rank_pattern,
         alpha_pattern=settings.alpha_pattern,
