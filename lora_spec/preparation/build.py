@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,13 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, BitsAndBytesConfig
 
-from lora_spec.diagnostics import SpecError
 from lora_spec.preparation.cast import DTYPES
 from lora_spec.preparation.faults import fault
 from lora_spec.preparation.hub import hub
-from lora_spec.rules.preparation import BASE_UNAVAILABLE
+from lora_spec.preparation.names import few
+from lora_spec.preparation.quiet import quiet
+from lora_spec.preparation.unavailable import REFUSALS, unavailable
+from lora_spec.rules.preparation import BASE_INCOMPLETE, BASE_UNAVAILABLE
 from lora_spec.spec.quantization import Quantization
 from lora_spec.spec.root import LoraSpec
 
@@ -36,24 +40,30 @@ def build(spec: LoraSpec, *, online: bool = False) -> tuple[Any, str]:
         model.config._name_or_path = model.name_or_path = spec.base_model  # noqa: SLF001 - what from_pretrained does
         return model, f"{spec.base_model}, which ships with the package"
     config = load_config(spec, online=online)
-    with hub(online=online):
+    chosen = model_class(config, spec)
+    with hub(online=online), quiet():
         try:
-            model = model_class(config, spec).from_pretrained(
-                spec.base_model, config=config, **_loading(spec), **_source(spec, online=online)
+            model, found = chosen.from_pretrained(
+                spec.base_model,
+                config=config,
+                output_loading_info=True,
+                **_loading(spec),
+                **_source(spec, online=online),
             )
-        except (OSError, ValueError) as error:
-            raise _unavailable(spec, error, online=online) from error
+        except (OSError, *REFUSALS) as error:
+            raise unavailable(spec, error, online=online) from error
+    _refuse_made_up(model, found["missing_keys"], spec)
     return model.to(device(spec)), f"{type(model).__name__} from {spec.base_model}"
 
 
 def load_config(spec: LoraSpec, *, online: bool = False) -> Any:
     """The base model's config, as transformers reads it."""
     folder = shipped(spec.base_model)
-    with hub(online=online):
+    with hub(online=online), quiet():
         try:
             return AutoConfig.from_pretrained(folder or spec.base_model, **_source(spec, online=online))
-        except (OSError, ValueError) as error:
-            raise _unavailable(spec, error, online=online) from error
+        except (OSError, *REFUSALS) as error:
+            raise unavailable(spec, error, online=online) from error
 
 
 def random_model(config: Any, spec: LoraSpec) -> Any:
@@ -78,12 +88,16 @@ def model_class(config: Any, spec: LoraSpec) -> Any:
     """The class that ``spec`` names, else AutoModelForCausalLM where it maps the config, else ImageTextToText."""
     if spec.model_class is not None:
         found = getattr(transformers, spec.model_class, None)
-        if found is None:
-            words = f"transformers {transformers.__version__} has no class '{spec.model_class}'"
+        if not hasattr(found, "from_config") and not hasattr(found, "_from_config"):  # a config, a tokenizer, a module
+            words = f"transformers {transformers.__version__} has no model class '{spec.model_class}'"
             raise fault(BASE_UNAVAILABLE, words, "correct model_class or leave it out", at=("model_class",))
         return found
-    causal = type(config) in AutoModelForCausalLM._model_mapping  # noqa: SLF001 - the only way to ask
-    return AutoModelForCausalLM if causal else AutoModelForImageTextToText
+    for chosen in (AutoModelForCausalLM, AutoModelForImageTextToText):
+        if type(config) in chosen._model_mapping:  # noqa: SLF001 - the only way to ask
+            return chosen
+    own = next(iter(getattr(config, "architectures", None) or ()), None)
+    words = f"'{spec.base_model}' is a {config.model_type}, which is no causal or image-text-to-text model"
+    raise fault(BASE_UNAVAILABLE, words, f"name its class: model_class: {own or '...'}", at=("base_model",))
 
 
 def shipped(base_model: str) -> Path | None:
@@ -128,15 +142,33 @@ def _source(spec: LoraSpec, *, online: bool) -> dict[str, Any]:
     return where
 
 
-def _unavailable(spec: LoraSpec, error: Exception, *, online: bool) -> SpecError:
-    words = " ".join(str(error).split())
-    if isinstance(error, ValueError):  # the config is there and names what transformers cannot do
-        return fault(
-            BASE_UNAVAILABLE,
-            f"cannot build '{spec.base_model}': {words}",
-            "take a model type that the installed transformers knows; code from the hub is never run",
-            at=("base_model",),
-        )
-    where = "" if online else " in a local folder or the hub's local cache"
-    advice = "correct base_model" if online else "correct base_model, download it first, or pass --online"
-    return fault(BASE_UNAVAILABLE, f"cannot find '{spec.base_model}'{where}: {words[:300]}", advice, at=("base_model",))
+def _refuse_made_up(model: Any, missing: Iterable[str], spec: LoraSpec) -> None:
+    """Raise where weights that are to stay frozen were not in the checkpoint: transformers draws them at random.
+
+    A new head is in order where it trains: by ``modules_to_save``, or because PEFT saves the head of a classifier.
+    """
+    if spec.lora is None or not spec.lora_on:
+        return
+    trained = {*(spec.lora.modules_to_save or ()), *_saved_in_full(spec.lora.adapter_path), *_heads(model)}
+    frozen = sorted(name for name in missing if not trained.intersection(name.split(".")))
+    if frozen:
+        words = f"the weights of '{spec.base_model}' lack {few(frozen)}, which would stay as drawn at random"
+        advice = "take the model's own weights and class, or train a new head in full: modules_to_save"
+        raise fault(BASE_INCOMPLETE, words, advice, at=("base_model",))
+
+
+def _saved_in_full(adapter: str | None) -> tuple[str, ...]:
+    """The modules that the adapter to continue brings with it; none where it is not here to be read."""
+    path = Path(adapter or "") / "adapter_config.json"
+    try:
+        content = json.loads(path.read_bytes()) if adapter is not None and path.is_file() else None
+    except ValueError:
+        return ()  # told when the adapter's turn comes
+    return tuple(content.get("modules_to_save") or ()) if isinstance(content, dict) else ()
+
+
+def _heads(model: Any) -> tuple[str, ...]:
+    """What PEFT 0.21.2 trains in full by itself (``PeftModelForSequenceClassification`` and its kin)."""
+    name = type(model).__name__
+    classifies = name.endswith(("ForSequenceClassification", "ForTokenClassification"))
+    return ("classifier", "score") if classifies else ("qa_outputs",) if name.endswith("ForQuestionAnswering") else ()

@@ -5,24 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
 
+from lora_spec.diagnostics import SpecError
 from lora_spec.preparation.build import instantiate, load_config, random_model
 from lora_spec.preparation.names import few
+from lora_spec.preparation.quiet import quiet
 from lora_spec.preparation.tiny import CannotShrink, shrink_config
+from lora_spec.preparation.unavailable import REFUSALS
 from lora_spec.spec.root import LoraSpec
-
-REFUSALS = (
-    ValueError,
-    TypeError,
-    RuntimeError,
-    AttributeError,
-    KeyError,
-    IndexError,
-    ZeroDivisionError,
-    StrictDataclassError,
-)
-"""What a transformers model class raises for a config that it cannot be built from."""
 
 MOST = 100_000_000
 """Parameters that a rehearsal may have; more means that a width of the architecture is not known here."""
@@ -47,14 +37,17 @@ def tiny_model(config: Any, spec: LoraSpec) -> tuple[Any, tuple[str, ...]]:
     lost = sorted({name for name, _ in whole.named_modules()} - {name for name, _ in left.named_modules()})
     if lost:
         changes.append(f"{len(lost)} modules are gone with what was shrunk: {few(lost)}")
-    return random_model(small, spec), tuple(changes)
+    with quiet():
+        return random_model(small, spec), tuple(changes)
 
 
 def _skeleton(config: Any, spec: LoraSpec) -> Any:
     """The model without weights; refuses what cannot be built."""
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), quiet():
             return instantiate(config, spec)
+    except SpecError:  # a ValueError, and the document's fault
+        raise
     except REFUSALS as error:
         words = " ".join(str(error).split())
         raise CannotShrink(f"cannot build a small {config.model_type}: {type(error).__name__}: {words}") from error

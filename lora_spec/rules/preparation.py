@@ -52,6 +52,15 @@ BASE_UNAVAILABLE = Rule(
     bad="base_model: Qwen/Qwen2.5-0.5B-Instruct   # never downloaded, and no --online",
     good="base_model: tiny-qwen2   # ships with the package",
 )
+BASE_INCOMPLETE = Rule(
+    code="LS310",
+    name="base-incomplete",
+    severity=Severity.ERROR,
+    why="transformers draws at random what a checkpoint lacks, and only logs it. Frozen, such weights never learn "
+    "anything, and the adapter is trained around them.",
+    bad="base_model: ./base   # a checkpoint without lm_head.weight",
+    good="base_model: ./base   # all weights, or lora.modules_to_save: [lm_head]",
+)
 CHECKPOINTING_UNSUPPORTED = Rule(
     code="LS307",
     name="checkpointing-unsupported",
@@ -84,6 +93,7 @@ RULES: tuple[Rule, ...] = (
     STEP_UNAVAILABLE,
     ADAPTER_UNREADABLE,
     BASE_UNAVAILABLE,
+    BASE_INCOMPLETE,
     CHECKPOINTING_UNSUPPORTED,
     ALREADY_WRAPPED,
     PEFT_TOO_OLD,
