@@ -17,6 +17,7 @@ from lora_spec.preparation.build_tiny import build_tiny
 from lora_spec.preparation.cast import cast
 from lora_spec.preparation.faults import fault
 from lora_spec.preparation.hub import hub
+from lora_spec.preparation.peft_config import peft_config
 from lora_spec.preparation.peft_words import listening, without_false
 from lora_spec.preparation.rehearsal import rehearse_loading, rehearse_new
 from lora_spec.preparation.report import OnStep, StepLog
@@ -31,9 +32,9 @@ from lora_spec.preparation.wrap import (
     task_type,
     wrap_peft,
 )
+from lora_spec.rules.cannot_adapt import CANNOT_ADAPT
 from lora_spec.rules.on_model import inspect_on_model
 from lora_spec.rules.preparation import ALREADY_WRAPPED, STEP_UNAVAILABLE
-from lora_spec.rules.refusals import CANNOT_ADAPT
 from lora_spec.spec.parsing import Parsed
 from lora_spec.spec.root import LoraSpec
 
@@ -113,7 +114,9 @@ def _prepare(model: Any, spec: LoraSpec, log: StepLog, *, online: bool, changes:
 
     if adapter is None:
         with log.step("wrap_peft") as note, listening() as heard:
-            model = wrap_peft(model, spec.to_peft(), adapter_name=lora.adapter_name, seed=spec.prepare.seed)
+            model = wrap_peft(
+                model, peft_config(spec, tree_of(model)), adapter_name=lora.adapter_name, seed=spec.prepare.seed
+            )
             note.did = _targets(model)
     else:
         with log.step("load_adapter") as note, listening() as heard:
@@ -165,7 +168,7 @@ def _refuse(model: nn.Module | None, spec: LoraSpec) -> None:
     if spec.prepare.fsdp is not None:
         words = f"sharding ({spec.prepare.fsdp.strategy}) is not available in this version"
         raise fault(STEP_UNAVAILABLE, words, "leave prepare.fsdp out: one device", at=("prepare", "fsdp"))
-    if model is not None and any(isinstance(module, BaseTunerLayer) for module in model.modules()) and spec.lora_on:
+    if model is not None and any(isinstance(module, BaseTunerLayer) for module in model.modules()):
         words = "the model is wrapped by PEFT already"
         raise fault(ALREADY_WRAPPED, words, "pass the base model: model.unload() gives it back")
 

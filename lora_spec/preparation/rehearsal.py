@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peft import PeftConfig, get_peft_model
+from peft import PeftConfig, PeftType, get_peft_model
 from peft.utils import SAFETENSORS_WEIGHTS_NAME, set_peft_model_state_dict
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from lora_spec.diagnostics import SpecError
+from lora_spec.inventory.live import tree_of
 from lora_spec.preparation.adapter_folder import AT
 from lora_spec.preparation.faults import fault
+from lora_spec.preparation.peft_config import peft_config
 from lora_spec.preparation.peft_words import REFUSALS, refused
 from lora_spec.rules.preparation import ADAPTER_UNREADABLE
 from lora_spec.spec.root import LoraSpec
@@ -29,7 +31,7 @@ def rehearse_new(model: nn.Module, spec: LoraSpec) -> None:
     rehearsed: its layers cannot be emptied.
     """
     try:
-        config = spec.to_peft()
+        config = peft_config(spec, tree_of(model))
     except SpecError:
         raise
     except REFUSALS as error:
@@ -44,9 +46,15 @@ def rehearse_loading(model: nn.Module, folder: Path) -> None:
     weights that fit nowhere it says nothing.
     """
     try:
-        config = PeftConfig.from_pretrained(str(folder))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they come again, and are kept, when the adapter is loaded
+            config = PeftConfig.from_pretrained(str(folder))
     except REFUSALS as error:
-        raise fault(ADAPTER_UNREADABLE, f"cannot read the adapter's config: {error}", at=AT) from error
+        words = f"PEFT cannot read the adapter's config: {type(error).__name__}: {error}"
+        raise fault(ADAPTER_UNREADABLE, words, "continue a LoRA adapter that save_pretrained wrote", at=AT) from error
+    if config.peft_type != PeftType.LORA:
+        words = f"the adapter is {config.peft_type.value}, not LoRA"
+        raise fault(ADAPTER_UNREADABLE, words, "continue a LoRA adapter, or train a new one", at=AT)
     config.inference_mode = False
     wrapped = _rehearse(model, config)
     saved = _shapes(folder)
@@ -81,11 +89,15 @@ def _rehearse(model: nn.Module, config: Any) -> Any:
         return None
     if hasattr(config, "init_lora_weights"):
         config.init_lora_weights = True  # the other inits read weights, and the copy has none
+    try:
+        empty = hollow(model)
+    except (TypeError, RuntimeError):  # it holds what cannot be copied: a lock, a tensor with a history
+        return None
     state = torch.get_rng_state()  # the rehearsal must not shift what the caller's seed gives
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the same warnings come again, and are kept, when the model is wrapped
-            return get_peft_model(hollow(model), config, low_cpu_mem_usage=True)
+            return get_peft_model(empty, config, low_cpu_mem_usage=True)
     except REFUSALS as error:
         if "meta" in str(error).lower():
             return None

@@ -41,7 +41,10 @@ def check_round_trip(model: Any, expected: dict[str, nn.Parameter]) -> Check:
         return Check(NAME, None, f"not run: {size:,} bytes of adapter, more than {LIMIT:,}, or without weights")
     with tempfile.TemporaryDirectory(prefix="lora-spec-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PEFT's words on this config were heard when the model was wrapped
-        first = _alone(sharing_frozen(model), active_adapter(model))
+        try:
+            first = _alone(sharing_frozen(model), active_adapter(model))
+        except (TypeError, RuntimeError) as error:
+            return Check(NAME, None, f"not run: the model cannot be copied ({' '.join(str(error).split())[:200]})")
         _fill(first)
         saved = {name: tensor.to("cpu", copy=True).contiguous() for name, tensor in iter_adapter_state(first)}
         write_adapter(Path(folder), adapter_config(first), saved)

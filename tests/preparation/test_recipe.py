@@ -1,6 +1,7 @@
 """Order, steps, refusals, warnings and seeds of the recipe."""
 
 import socket
+import threading
 import warnings
 
 import pytest
@@ -123,7 +124,7 @@ def test_modules_to_save_are_loaded_without_rounding(base, spec, adapter):
 def test_a_base_that_is_not_here_is_said_and_nothing_is_asked(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("asked the network"))
     spec = LoraSpec(base_model="nobody/nothing", lora={"rank": 8, "alpha": 16})
-    with pytest.raises(SpecError, match="LS306 base_model: cannot find 'nobody/nothing' in a local folder or the hub"):
+    with pytest.raises(SpecError, match="LS306 base_model: cannot find 'nobody/nothing': it is neither"):
         load(spec)
 
 
@@ -140,7 +141,7 @@ def test_a_local_folder_is_loaded_with_its_weights(base, tmp_path):
 
 
 def test_an_unknown_model_class_is_said(spec):
-    with pytest.raises(SpecError, match=r"LS306 model_class: transformers .* has no class 'Qwen9ForCausalLM'"):
+    with pytest.raises(SpecError, match=r"LS306 model_class: transformers .* has no model class 'Qwen9ForCausalLM'"):
         load(spec(root={"model_class": "Qwen9ForCausalLM"}))
 
 
@@ -149,3 +150,31 @@ def test_another_model_class_makes_another_task(spec):
     assert prepared.model.peft_config["default"].task_type == "SEQ_CLS"
     assert "base_model.model.score.modules_to_save.default.weight" in dict(prepared.model.named_parameters())
     assert prepared.passed, prepared.checks
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("IA3", "the adapter is IA3, not LoRA"), ("WUMPUS", "PEFT cannot read the adapter's config")]
+)
+def test_an_adapter_of_another_method_is_refused(base, adapter, kind, words):
+    folder = adapter()
+    config = folder / "adapter_config.json"
+    config.write_text(config.read_text().replace('"peft_type": "LORA"', f'"peft_type": "{kind}"'))
+    with pytest.raises(SpecError, match=rf"LS305 lora.adapter_path: {words}"):
+        prepare(base(), LoraSpec(base_model="tiny-qwen2", lora={"adapter_path": str(folder)}))
+
+
+def test_a_wrapped_model_is_refused_with_lora_off_too(base, spec):
+    with pytest.raises(SpecError, match="LS308"):
+        prepare(get_peft_model(base(), spec().to_peft()), LoraSpec(base_model="tiny-qwen2"))
+
+
+def test_a_model_that_cannot_be_copied_is_prepared_and_its_round_trip_not_judged(base, spec):
+    model = base()
+    model.kept = threading.Lock()
+    prepared = prepare(model, spec())
+    *others, last = prepared.checks
+    assert all(check.passed for check in others)
+    assert (last.passed, last.detail) == (
+        None,
+        "not run: the model cannot be copied (cannot pickle '_thread.lock' object)",
+    )
