@@ -40,11 +40,12 @@ def save_adapter(model: nn.Module | PreparedModel, folder: str | os.PathLike[str
         overwrite: Whether an adapter that is there already may be replaced. Other files in the folder stay.
 
     Raises:
-        SpecError: An adapter is there already and ``overwrite`` is false, or ``folder`` is a file.
+        SpecError: An adapter is there already and ``overwrite`` is false, or ``folder`` is a file or the
+            folder that the process is in.
         TypeError: ``model`` has no adapter.
     """
     source = model.model if isinstance(model, PreparedModel) else model
-    target = Path(folder).resolve()  # a link to a folder stays a link
+    target = Path(os.path.realpath(folder))  # a link to a folder stays a link; a loop of links is an OSError later
     refuse_existing(target, overwrite=overwrite)
     config, tensors = adapter_config(source), _to_write(source)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -52,9 +53,13 @@ def save_adapter(model: nn.Module | PreparedModel, folder: str | os.PathLike[str
 
 
 def refuse_existing(folder: Path, *, overwrite: bool) -> None:
-    """Raise ``SpecError`` where ``folder`` is a file, or holds an adapter that may not be overwritten."""
+    """Raise ``SpecError`` where ``folder`` is a file or in use, or holds an adapter that may not be overwritten."""
     if folder.exists() and not folder.is_dir():
         raise fault(OUTPUT_EXISTS, f"'{folder}' is a file", "name a folder")
+    here = Path.cwd()
+    if Path(os.path.realpath(folder)) in (here, *here.parents):
+        words = f"'{folder}' is the folder you are in, or above it: it would be exchanged under your feet"
+        raise fault(OUTPUT_EXISTS, words, "name a folder below it")
     present = [name for name in ADAPTER_FILES if (folder / name).exists()]
     if present and not overwrite:
         raise fault(OUTPUT_EXISTS, f"'{folder}' already holds {present[0]}", "name another folder, or pass --overwrite")

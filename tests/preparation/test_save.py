@@ -127,6 +127,15 @@ def test_a_file_in_the_way_is_refused_even_with_overwrite(model, tmp_path):
     assert (tmp_path / "adapter").read_text() == "mine"
 
 
+@pytest.mark.parametrize("folder", [".", "..", "../inside"])
+def test_the_folder_that_the_process_is_in_is_not_exchanged(model, tmp_path, monkeypatch, folder):
+    (tmp_path / "inside").mkdir()
+    monkeypatch.chdir(tmp_path / "inside")
+    with pytest.raises(SpecError, match=r"LS303 .* is the folder you are in"):
+        save_adapter(model(), folder, overwrite=True)
+    assert Path.cwd() == tmp_path / "inside"
+
+
 @pytest.mark.parametrize("possible", [True, False], ids=["exchange", "two renames"])
 def test_other_files_in_the_folder_stay(model, tmp_path, monkeypatch, possible):
     if not possible:
