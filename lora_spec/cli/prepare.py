@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lora_spec.cli.faults import print_diagnostics, read_and_judge
-from lora_spec.diagnostics import Diagnostic, SpecError
+from lora_spec.diagnostics import Diagnostic, Severity, SpecError
 from lora_spec.pipeline import Examined
 from lora_spec.reports.prepared import prepared_as_json, prepared_as_text
 from lora_spec.rules.inspections import NOT_CHECKED
@@ -85,6 +85,8 @@ def _report(
         sys.stdout.write(json.dumps(prepared_as_json(prepared, diagnostics, output), indent=2) + "\n")
         return
     print_diagnostics(document, diagnostics)
+    for warning in (d for d in found if d.severity is Severity.INFO):  # what PEFT warned of, seen nowhere else
+        _say(f"{warning.message} [{warning.code}]")
     sys.stdout.write(prepared_as_text(prepared, output))
 
 

@@ -118,3 +118,15 @@ def test_a_step_that_crashes(file: Path, capsys: pytest.CaptureFixture[str], mon
     monkeypatch.setattr("lora_spec.preparation.recipe.build", out_of_memory)
     assert main(["prepare", str(file)]) == 2
     assert capsys.readouterr().err == "lora-spec: the step build crashed: RuntimeError: out of memory\n"
+
+
+def test_what_peft_warned_of_is_told_in_the_text_too(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("base").mkdir()
+    config = {"model_type": "gpt2", "n_layer": 1, "n_embd": 32, "n_head": 2, "vocab_size": 64}
+    Path("base", "config.json").write_text(json.dumps(config | {"bos_token_id": 1, "eos_token_id": 1}))
+    file.write_text("base_model: ./base\nlora: {rank: 4, alpha: 8, target_modules: [c_attn]}\n")
+    assert main(["prepare", "--tiny", str(file)]) == 0
+    assert capsys.readouterr().err == (
+        "lora-spec: peft warned: fan_in_fan_out is set to False but the target module is `Conv1D`. "
+        "Setting fan_in_fan_out to True [LS302]\n"
+    )
