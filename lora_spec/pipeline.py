@@ -15,7 +15,6 @@ from lora_spec.rules.model_not_known import model_not_known
 from lora_spec.source.document import Document
 from lora_spec.source.reading import read_path, read_text, read_value
 from lora_spec.spec.parsing import Parsed
-from lora_spec.spec.places import Places
 from lora_spec.spec.root import LoraSpec
 
 if TYPE_CHECKING:
@@ -234,19 +233,19 @@ def compile(  # noqa: A001 - the public name of the step, always used through th
     if to != "peft":
         raise ValueError(f"cannot write {to}: this version writes peft")
     parsed = Parsed(spec, (), draft=spec)
-    found = judge(parsed, look_up(parsed)).diagnostics
-    return compile_judged(spec, found)
+    return compile_judged(judge(parsed, look_up(parsed)), spec)
 
 
-def compile_judged(spec: LoraSpec, found: tuple[Diagnostic, ...], places: Places | None = None) -> Compiled:
-    """``compile`` after the rules have spoken; ``places`` puts its own faults into the user's file."""
+def compile_judged(examined: Examined, spec: LoraSpec) -> Compiled:
+    """``compile`` after the rules have spoken; its own faults are put into the user's file."""
     import json  # start-up time: checking needs none of these
 
+    from lora_spec.planning.explicit import final_arguments
     from lora_spec.rules.compiling import refusals
-    from lora_spec.spec.peft_arguments import peft_arguments
 
-    faults = [d for d in found if d.is_error] or list(refusals(spec, places or Places()))
+    said = examined.diagnostics
+    faults = [d for d in said if d.is_error] or list(refusals(spec, examined.parsed.places))
     if faults:
         raise SpecError(faults)
-    data = peft_arguments(spec)
-    return Compiled(data, json.dumps(data, indent=2, ensure_ascii=False), found)
+    data, _ = final_arguments(spec, examined.found.tree if examined.found else None)
+    return Compiled(data, json.dumps(data, indent=2, ensure_ascii=False), said)

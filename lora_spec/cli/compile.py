@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     if examined.spec is None:
         return 1
     try:
-        compiled = compile_judged(examined.spec, examined.diagnostics, examined.parsed.places)
+        compiled = compile_judged(examined, examined.spec)
     except SpecError as error:
         print_diagnostics(document, error.diagnostics)
         return 1

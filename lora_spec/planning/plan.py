@@ -12,6 +12,7 @@ from lora_spec.inventory.tree import ModuleTree, Shape
 from lora_spec.planning.adapter_file import adapter_file_bytes
 from lora_spec.planning.alternatives import Estimate, alternatives
 from lora_spec.planning.breakdown import cells_of, entries_of, groups_of, left_out_of
+from lora_spec.planning.explicit import explicit_arguments
 from lora_spec.planning.memory import BYTES, Run, Trainable, activation_inputs, estimate
 from lora_spec.planning.steps import planned_steps
 from lora_spec.planning.values import Plan
@@ -27,12 +28,21 @@ def make_plan(spec: LoraSpec, found: Found, run: Run) -> Plan:
     tree = found.tree
     if tree is None or (spec.lora_on and arguments is None):
         return nothing
-    matched = match(tree, arguments) if arguments is not None else None
-    if matched is None:
+    if arguments is None:
         return _full_training(nothing, tree)
+    matched = match(tree, arguments)
+    explicit = explicit_arguments(tree, arguments, matched) if spec.lora and spec.lora.adapter_path is None else None
+    if explicit is not None:
+        nothing = nothing._replace(peft=explicit, notes=(*nothing.notes, WRITTEN_OUT))
+        matched = match(tree, explicit)
     if matched.refusal is not None:
         return nothing._replace(all_parameters=tree.parameter_count, entries=entries_of(matched))
     return _adapted(nothing, spec, tree, matched, run)
+
+
+WRITTEN_OUT = (
+    "names are written out in full: PEFT's conversion of experts would reach something else than the file says"
+)
 
 
 def arguments_of(spec: LoraSpec) -> dict[str, Any] | None:

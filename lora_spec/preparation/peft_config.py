@@ -10,9 +10,10 @@ from peft import LoraConfig
 from peft.tuners.lora import config as config_module  # not every class is at the top of every version
 
 from lora_spec.diagnostics import Diagnostic, SpecError
+from lora_spec.inventory.tree import ModuleTree
+from lora_spec.planning.explicit import final_arguments
 from lora_spec.preparation.faults import diagnostic
 from lora_spec.rules.preparation import PEFT_TOO_OLD
-from lora_spec.spec.peft_arguments import peft_arguments
 from lora_spec.spec.root import LoraSpec
 
 SUB_CONFIGS = {
@@ -29,13 +30,16 @@ SUB_CONFIGS = {
 """Arguments that are objects of their own, and PEFT's class for each (PEFT 0.21.2, ``tuners/lora/config.py``)."""
 
 
-def peft_config(spec: LoraSpec) -> Any:
+def peft_config(spec: LoraSpec, tree: ModuleTree | None = None) -> Any:
     """The ``LoraConfig`` of a new adapter.
+
+    With the ``tree`` of the model names are written out where PEFT would otherwise reach something else than the spec
+    says (``planning.explicit``).
 
     Raises ``SpecError`` with a fault for each setting that the installed PEFT is too old for, and ValueError when LoRA
     is off or when an adapter is continued.
     """
-    arguments = peft_arguments(spec)
+    arguments, _ = final_arguments(spec, tree)
     missing = tuple(_too_old(arguments))
     if missing:
         raise SpecError(missing)

@@ -24,6 +24,15 @@ EXCLUSION_MATCHES_NOTHING = Rule(
     "lora: {rank: 16, alpha: 32, target_modules: all-linear, exclude_modules: [mlp]}",
     r"lora: {rank: 16, alpha: 32, target_modules: all-linear, exclude_modules: {regex: '.*\.mlp\..*'}}",
 )
+EXCLUSION_MISSES_EXPERTS = Rule(
+    "LS206",
+    "exclusion-misses-experts",
+    Severity.ERROR,
+    "Exclusions hold for modules alone. PEFT adapts fused experts as parameters, which no exclusion reaches.",
+    "base_model: openai/gpt-oss-20b\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], "
+    "target_parameters: [experts.down_proj], exclude_modules: [experts]}",
+    "base_model: openai/gpt-oss-20b\nlora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
+)
 SAVED_MATCHES_NOTHING = Rule(
     "LS203",
     "saved-matches-nothing",
@@ -50,7 +59,13 @@ LAYER_MATCHES_NOTHING = Rule(
     "lora: {rank: 16, alpha: 32, target_modules: [q_proj], layers_to_transform: [0, 31]}",
     "lora: {rank: 16, alpha: 32, target_modules: [q_proj], layers_to_transform: [0, 1]}",
 )
-RULES = (EXCLUSION_MATCHES_NOTHING, SAVED_MATCHES_NOTHING, PATTERN_MATCHES_NOTHING, LAYER_MATCHES_NOTHING)
+RULES = (
+    EXCLUSION_MATCHES_NOTHING,
+    EXCLUSION_MISSES_EXPERTS,
+    SAVED_MATCHES_NOTHING,
+    PATTERN_MATCHES_NOTHING,
+    LAYER_MATCHES_NOTHING,
+)
 
 
 def inspect_dead_entries(ground: Ground) -> Iterator[Diagnostic]:
@@ -172,8 +187,11 @@ def _exclusions(ground: Ground) -> Iterator[Diagnostic]:
         caught = [name for name in fullmatches(inner, ground.names) if name in targets] if inner else []
         places = ground.parsed.places
         if any(in_suffix(p.name.rpartition(".")[0], n) for p in ground.matched.parameters for n in entry.names):
-            why = "exclusions do not reach experts, which PEFT adapts as parameters"
-        elif entry.names and not caught:
+            message = f"{what} does not reach the experts, which PEFT adapts as parameters"
+            remedy = "leave their names out of target_modules"
+            yield at_value(ground.parsed.places, path, EXCLUSION_MISSES_EXPERTS, message, remedy)
+            continue
+        if entry.names and not caught:
             why = "what it matches is no target"
         message = f"{what} excludes nothing: {why}"
         if not caught:

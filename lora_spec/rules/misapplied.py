@@ -34,8 +34,8 @@ TARGET_DROPPED = Rule(
     Severity.ERROR,
     "On some mixture-of-experts models PEFT turns the names of expert projections into fused parameters. Everything "
     "else of that name, dense layers and shared experts, then gets no adapter.",
-    "base_model: deepseek-ai/DeepSeek-V2-Lite\nlora: {rank: 16, alpha: 32, target_modules: [shared_experts.down_proj, q_proj]}",
-    "base_model: deepseek-ai/DeepSeek-V2-Lite\nlora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
+    "model: {path: deepseek-ai/DeepSeek-V2-Lite, lora_rank: 16, target_modules: [shared_experts.down_proj, q_proj]}",
+    "model: {path: deepseek-ai/DeepSeek-V2-Lite, lora_rank: 16, target_modules: [q_proj]}",
 )
 TARGET_WIDENED = Rule(
     "LS216",
@@ -43,18 +43,22 @@ TARGET_WIDENED = Rule(
     Severity.ERROR,
     "PEFT reduces names and regexes on these mixture-of-experts models to their last segment: layer numbers and paths "
     "are lost, and modules or experts are adapted that the file does not name.",
-    r"""base_model: Qwen/Qwen3-30B-A3B
-lora: {rank: 16, alpha: 32, target_modules: {regex: 'model\.layers\.[0-3]\.self_attn\.q_proj'}}""",
-    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], layers_to_transform: [0, 1]}",
+    r"""model:
+  path: Qwen/Qwen3-30B-A3B
+  lora_rank: 16
+  target_modules: 'model\.layers\.[0-3]\.self_attn\.q_proj'""",
+    """model:
+  path: Qwen/Qwen3-30B-A3B
+  lora_rank: 16
+  target_modules: [layers.0.self_attn.q_proj, layers.1.self_attn.q_proj]""",
 )
 LAYERS_MISS_EXPERTS = Rule(
     "LS214",
     "layers-miss-experts",
     Severity.ERROR,
     "A selection of layers holds for modules alone. Experts are adapted as parameters, in every layer.",
-    "base_model: Qwen/Qwen3-30B-A3B\n"
-    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, gate_proj, up_proj], layers_to_transform: [0, 1]}",
-    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], layers_to_transform: [0, 1]}",
+    "LoraConfig(target_modules=['q_proj', 'gate_proj', 'up_proj'], layers_to_transform=[0, 1])   # on Qwen3-MoE",
+    "LoraConfig(target_modules=['q_proj'], layers_to_transform=[0, 1])",
 )
 RULES = (SAVED_BY_SUFFIX, TARGET_SWALLOWED, LAYERS_MISS_EXPERTS, TARGET_DROPPED, TARGET_WIDENED)
 
@@ -104,7 +108,8 @@ def _target(entry: Entry, path: tuple[str | int, ...], ground: Ground) -> Iterat
     converted = any(entry.entry in adapted.converted_from for adapted in ground.matched.parameters)
     if dropped and (converted or entry.place is None):
         message = f"{_said(entry)} leaves out {_some(sorted(dropped))}: PEFT takes the name for the routed experts'"
-        remedy = f"name the experts alone, and {_some(sorted(dropped))} in full where you want them"
+        weight = f"{min(dropped)}.weight"
+        remedy = f"name what is left out by its weight, without dropout: target_parameters: [{weight}, …]"
         yield at_value(ground.parsed.places, path, TARGET_DROPPED, message, remedy)
     widened = sorted(reached - named) if _is_exact(entry) else []
     if widened:

@@ -8,6 +8,7 @@ from lora_spec.diagnostics import Diagnostic, Rule, Severity
 from lora_spec.inventory.matching import match
 from lora_spec.inventory.sources import Found
 from lora_spec.inventory.tree import ModuleTree
+from lora_spec.planning.explicit import explicit_arguments
 from lora_spec.planning.versions import exact_here, installed_versions
 from lora_spec.rules.cannot_adapt import inspect_refusal, inspect_tokens, nothing_else_told
 from lora_spec.rules.dead_entries import inspect_dead_entries
@@ -29,7 +30,23 @@ NOT_EXACT = Rule(
     "base_model: tiny-qwen2\nlora: {rank: 16, alpha: 32}   # with peft 0.18",
     "base_model: tiny-qwen2\nlora: {rank: 16, alpha: 32}   # with peft 0.21",
 )
-RULES = (NOT_EXACT,)
+WRITTEN_OUT = Rule(
+    "LS232",
+    "written-out",
+    Severity.INFO,
+    "PEFT 0.21 goes by the last segment of names on some mixture-of-experts models, and applies neither layers nor "
+    "exclusions to experts. compile and prepare write the names out in full, so that just what the file says is "
+    "adapted. The same file given to PEFT by another tool would adapt something else.",
+    "base_model: Qwen/Qwen3-30B-A3B\n"
+    r"lora: {rank: 16, alpha: 32, target_modules: {regex: 'model\.layers\.[0-3]\.self_attn\.q_proj'}}",
+    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
+)
+RULES = (NOT_EXACT, WRITTEN_OUT)
+
+MENDED_BY_NAMES = ("LS206", "LS214", "LS215", "LS216")
+"""Faults of PEFT's conversion of experts, which names in full do not have."""
+
+_WORDS = "compile and prepare write the names out in full, as PEFT would reach something else"
 
 
 def inspect_on_model(parsed: Parsed, found: Found, tree: ModuleTree, *, sound: bool = True) -> Iterator[Finding]:
@@ -39,6 +56,9 @@ def inspect_on_model(parsed: Parsed, found: Found, tree: ModuleTree, *, sound: b
         return
     ground = Ground(parsed, found, tree, lora, match(tree, _arguments(parsed)))
     said = [finding for inspect in INSPECTIONS for finding in inspect(ground)]
+    if parsed.dialect == "lora-spec" and explicit_arguments(tree, _arguments(parsed), ground.matched) is not None:
+        said = [d for d in said if d.code not in MENDED_BY_NAMES]
+        yield at_value(parsed.places, ("lora", "target_modules"), WRITTEN_OUT, f"{_WORDS} on {tree.model_type}")
     yield from said
     if sound and ground.matched.refusal is not None and not any(d.is_error for d in said):
         yield nothing_else_told(ground)

@@ -1,0 +1,117 @@
+"""`lora-spec plan` and `lora-spec init`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lora_spec.cli.main import main
+
+TEXT = """base_model: Qwen/Qwen2.5-0.5B-Instruct
+lora: {rank: 16, alpha: 32, target_modules: [q_proj, k_proj, v_proj, o_proj]}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "lora.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict]:
+    code = main(["plan", "--json", *arguments])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, result = run_json(capsys, str(file), "--batch-size", "1", "--sequence-length", "1024")
+    assert code == 0
+    assert {key: result[key] for key in ("schema_version", "model_source", "exact", "lora", "trainable_percent")} == {
+        "schema_version": 1,
+        "model_source": "catalogue",
+        "exact": True,
+        "lora": True,
+        "trainable_percent": 0.4359,
+    }
+    assert result["entries"][0] == {
+        "field": "target_modules",
+        "entry": "q_proj",
+        "matched": 24,
+        "layers": "0-23",
+        "towers": ["language"],
+        "trainable_parameters": 688128,
+    }
+    memory = result["memory"]
+    parts = memory["per_device_bytes"]
+    assert list(parts) == [
+        *("frozen", "adapter", "gradients", "optimizer", "transient", "activations", "logits", "total"),
+    ]
+    assert sum(value for part, value in parts.items() if part != "total") == parts["total"]
+    assert memory["range"]["lower"] <= parts["total"] <= memory["range"]["upper"]
+
+
+def test_text_fits_80_columns(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for base in ("Qwen/Qwen2.5-0.5B-Instruct", "deepseek-ai/DeepSeek-V3", "Qwen/Qwen2.5-VL-7B-Instruct", "gpt2"):
+        file.write_text(f"base_model: {base}\nlora: {{rank: 8, alpha: 16, target_modules: all-linear}}\n")
+        main(["plan", str(file)])
+        text = capsys.readouterr().out
+        assert [
+            line for line in text.splitlines() if len(line) > 80 and not line.startswith("trainable params: ")
+        ] == []
+
+
+def test_the_line_is_peft_s(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["plan", str(file)])
+    expected = "trainable params: 2,162,688 || all params: 496,195,456 || trainable%: 0.4359"
+    assert expected in capsys.readouterr().out.splitlines()
+
+
+def test_html_is_one_page_that_needs_nothing(file: Path) -> None:
+    assert main(["plan", str(file), "--html", "plan.html"]) == 0
+    page = Path("plan.html").read_text()
+    assert "<script" not in page
+    assert "http" not in page
+    assert page.count('title="q_proj, layer ') == 24
+    assert main(["plan", str(file), "--html", "plan.html"]) == 2
+    assert main(["plan", str(file), "--html", "plan.html", "--overwrite"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [("80GB", "fits in "), ("1GB", "does not fit in "), ("1.6GiB", "would fit with quantization: {bits: 4}")],
+)
+def test_fit(file: Path, capsys: pytest.CaptureFixture[str], size: str, words: str) -> None:
+    file.write_text(TEXT.replace("Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-0.5B"))
+    assert main(["plan", str(file), "--fit", size]) == 0
+    text = capsys.readouterr().out
+    assert words in text or "no single setting" in text
+
+
+def test_a_size_that_is_none(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(file), "--fit", "big"]) == 2
+    assert capsys.readouterr().err == "lora-spec: --fit big is no size; write it like 80GB or 80GiB\n"
+
+
+def test_after_an_error_what_is_known_is_printed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(TEXT.replace("v_proj", "v_prj"))
+    code, result = run_json(capsys, str(file))
+    assert (code, result["trainable_parameters"], [d["code"] for d in result["diagnostics"]]) == (1, 1769472, ["LS201"])
+
+
+def test_a_model_that_is_not_known(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(TEXT.replace("Qwen/Qwen2.5-0.5B-Instruct", "nobody/has-this"))
+    code, result = run_json(capsys, str(file))
+    assert (code, result["model_source"], result["trainable_parameters"]) == (0, "unavailable", None)
+
+
+def test_init_writes_a_file_that_check_finds_clean(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "Qwen/Qwen3-8B"]) == 0
+    file.write_text(capsys.readouterr().out)
+    assert main(["check", str(file), "--fail-on", "unchecked"]) == 0
+
+
+def test_init_of_a_model_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "nobody/has-this"]) == 2
+    assert "pass --online" in capsys.readouterr().err
