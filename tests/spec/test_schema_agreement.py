@@ -153,7 +153,7 @@ SETTINGS[Prepare] = {
     "gradient_checkpointing": flags | section(GradientCheckpointing),
     "attn_implementation": texts,
     "seed": indices,
-    "device": texts,
+    "device": st.sampled_from(["cpu", "cuda:1"]),
     "fsdp": section(Fsdp),
 }
 
