@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
+from lora_spec.inventory.layout import LANGUAGE
 from lora_spec.planning.values import Cell, Plan
 from lora_spec.reports.plan_json import PARTS
 from lora_spec.reports.plan_text import size_of
@@ -17,7 +18,8 @@ table { border-collapse: collapse; } td, th { padding: .15rem .6rem; text-align:
 th { font-weight: 600; border-bottom: 1px solid var(--line); }
 td:first-child, th:first-child { text-align: left; font-family: ui-monospace, monospace; }
 .map td, .map th { padding: 0; border: 1px solid var(--line); min-width: 2.6rem; height: 1.35rem; text-align: center;
-  font-size: .75rem; } .map th { writing-mode: vertical-rl; transform: rotate(180deg); padding: .3rem 0; font-weight: 400; }
+  font-size: .75rem; } .map th { writing-mode: vertical-rl; transform: rotate(180deg); padding: .3rem 0;
+  font-weight: 400; height: auto; white-space: nowrap; text-align: left; }
 .map td:first-child, .map th:first-child { text-align: right; padding-right: .4rem; border: 0; }
 .absent { background: none; border-color: transparent !important; } .left { background: var(--none); }
 .scroll { overflow-x: auto; } .error { color: #c53030; } .warning { color: #b7791f; } .quiet { opacity: .7; }
@@ -51,7 +53,9 @@ def _head(plan: Plan) -> str:
 
 def _map(plan: Plan) -> Iterator[str]:
     """Layers down, module kinds across; a cell says how many of its modules are adapted, its shade the rank."""
-    for tower in dict.fromkeys(cell.tower for cell in plan.cells):
+    if plan.cells:
+        yield '<p class="quiet">A number is how many modules of that name the layer adapts; grey is not adapted.</p>'
+    for tower in sorted(dict.fromkeys(cell.tower for cell in plan.cells), key=lambda tower: tower != LANGUAGE):
         cells = [cell for cell in plan.cells if cell.tower == tower]
         names = list(dict.fromkeys(cell.name for cell in cells))
         layers = sorted({cell.layer for cell in cells if cell.layer is not None})
@@ -61,7 +65,6 @@ def _map(plan: Plan) -> Iterator[str]:
         heads = "".join(f"<th scope=col>{escape(name)}</th>" for name in names)
         yield f"<h2>Layers and modules: {escape(tower)}</h2>"
         yield f'<div class="scroll"><table class="map"><tr><th></th>{heads}</tr>{"".join(rows)}</table></div>'
-        yield '<p class="quiet">A number is how many modules of that name the layer adapts; grey is not adapted.</p>'
 
 
 def _outside(cells: Iterable[Cell]) -> bool:
