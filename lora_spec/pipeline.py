@@ -192,7 +192,7 @@ def plan(spec: LoraSpec, model: Any = None, *, online: bool = False) -> Plan:
     return made
 
 
-def plan_judged(examined: Examined, **flags: Any) -> Plan | None:
+def plan_judged(examined: Examined, *, fits: bool = False, **flags: Any) -> Plan | None:
     """``plan`` after the rules have spoken, with the run's shape; None where the document came to no draft."""
     from lora_spec.inventory.sources import find_tree
     from lora_spec.planning.memory import run_of
@@ -202,7 +202,7 @@ def plan_judged(examined: Examined, **flags: Any) -> Plan | None:
     if draft is None or examined.parsed.faulty or examined.parsed.open:
         return None
     found = examined.found or find_tree(draft.base_model, draft.model_class, draft.revision)
-    return make_plan(draft, found, run_of(draft, **flags))._replace(diagnostics=examined.diagnostics)
+    return make_plan(draft, found, run_of(draft, **flags), fits=fits)._replace(diagnostics=examined.diagnostics)
 
 
 class Compiled(NamedTuple):

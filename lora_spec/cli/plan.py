@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     document, examined = judged
     flags = {name: getattr(arguments, name) for name in ("world_size", "batch_size", "sequence_length", "optimizer")}
-    plan = plan_judged(examined, **flags)
+    plan = plan_judged(examined, fits=capacity is not None, **flags)
     if plan is None:
         print_diagnostics(document, examined.diagnostics)
         return 1

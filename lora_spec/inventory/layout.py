@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 LANGUAGE, VISION, AUDIO, PROJECTOR, SPEECH = "language", "vision", "audio", "projector", "speech"
 
@@ -21,11 +22,17 @@ def layer_of(name: str) -> int | None:
 
 def tower_of(name: str) -> str:
     """The part of a model that a module is in, by the words that public models use for their parts."""
-    segments = name.lower().split(".")
-    for tower, words in _TOWERS:
-        if any(word in segment for segment in segments for word in words):
-            return tower
-    return LANGUAGE
+    return min((_tower_of_segment(segment) for segment in name.split(".")), key=_ORDER.index, default=LANGUAGE)
+
+
+@cache
+def _tower_of_segment(segment: str) -> str:
+    lower = segment.lower()
+    return next((tower for tower, words in _TOWERS if any(word in lower for word in words)), LANGUAGE)
+
+
+_ORDER = (*(tower for tower, _ in _TOWERS), LANGUAGE)
+"""Where segments say different things, the first of these counts: the merger of a vision tower is a projector."""
 
 
 def layer_ranges(names: Iterable[str]) -> str:

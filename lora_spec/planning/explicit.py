@@ -28,7 +28,7 @@ def explicit_arguments(tree: ModuleTree, arguments: Mapping[str, Any], matched: 
     form knows no dropout, bias or variant.
     """
     experts = experts_of(tree.model_type)
-    if experts is None or matched.refusal is not None:
+    if experts is None or matched.refusal is not None or not _may_differ(arguments, experts.renamed):
         return None
     modules, parameters = _intended(tree, arguments, matched)
     if (modules, parameters) == _reached(matched):
@@ -44,6 +44,12 @@ def final_arguments(spec: LoraSpec, tree: ModuleTree | None) -> tuple[dict[str, 
     arguments = peft_arguments(spec)
     explicit = explicit_arguments(tree, arguments, match(tree, arguments)) if tree is not None else None
     return (arguments, False) if explicit is None else (explicit, True)
+
+
+def _may_differ(arguments: Mapping[str, Any], renamed: Mapping[str, str]) -> bool:
+    """Whether PEFT's conversion has anything to do; a list without experts' names is taken as it is."""
+    targets = arguments.get("target_modules")
+    return isinstance(targets, str) or any(name.rpartition(".")[2] in renamed for name in targets or ())
 
 
 def _reached(matched: Match) -> tuple[set[str], set[str]]:

@@ -21,8 +21,11 @@ from lora_spec.spec.peft_arguments import peft_arguments
 from lora_spec.spec.root import LoraSpec
 
 
-def make_plan(spec: LoraSpec, found: Found, run: Run) -> Plan:
-    """The plan of ``spec`` on the tree that was found; without one, what the spec alone says."""
+def make_plan(spec: LoraSpec, found: Found, run: Run, *, fits: bool = False) -> Plan:
+    """The plan of ``spec`` on the tree that was found; without one, what the spec alone says.
+
+    ``fits`` also asks what would take less memory.
+    """
     arguments = arguments_of(spec)
     nothing = _without_counts(spec, found, arguments)
     tree = found.tree
@@ -37,7 +40,8 @@ def make_plan(spec: LoraSpec, found: Found, run: Run) -> Plan:
         matched = match(tree, explicit)
     if matched.refusal is not None:
         return nothing._replace(all_parameters=tree.parameter_count, entries=entries_of(matched))
-    return _adapted(nothing, spec, tree, matched, run)
+    made = _adapted(nothing, spec, tree, matched, run)
+    return made._replace(fits=tuple(alternatives(spec, run, _estimator(tree, matched)))) if fits else made
 
 
 WRITTEN_OUT = (
@@ -105,7 +109,6 @@ def _adapted(plan: Plan, spec: LoraSpec, tree: ModuleTree, matched: Match, run: 
         left_out=left_out_of(tree, matched),
         cells=cells_of(tree, matched),
         memory=estimator(spec, run),
-        fits=tuple(alternatives(spec, run, estimator)),
         notes=(*plan.notes, *(f"not exact: {reason}" for reason in matched.inexact)),
     )
 
