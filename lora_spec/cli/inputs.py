@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,9 +27,17 @@ def read_input(path: str, stdin_filename: str | None = None) -> Document:
 
 
 def files_in(folder: Path) -> Iterator[Path]:
-    """The YAML and JSON files below ``folder``, sorted; hidden folders and those of tools are passed over."""
-    for path in sorted(folder.iterdir()):
-        if path.is_dir():
+    """The YAML and JSON files below ``folder``, sorted; hidden folders and those of tools are passed over.
+
+    A folder that cannot be listed is yielded itself: opening it says why.
+    """
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError:
+        yield folder
+        return
+    for path in paths:
+        if os.path.isdir(path):  # noqa: PTH112 - pathlib's raises where a link may not be followed
             if not path.name.startswith(".") and path.name not in PASSED_OVER and not path.is_symlink():
                 yield from files_in(path)
         elif path.suffix.lower() in SUFFIXES:

@@ -9,6 +9,7 @@ from typing import Any
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity, closest
 from lora_spec.dialects.open_values import open_paths
+from lora_spec.inventory.local_paths import is_there, local_path
 from lora_spec.source.document import Document, Mapping, Scalar, Style, walk
 from lora_spec.source.faults import UNREADABLE_VALUE
 from lora_spec.source.scalars import resolve_core, to_plain
@@ -108,8 +109,8 @@ def with_local_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _joined(section: dict[str, Any], keys: tuple[str, ...], folder: Path, *, must_exist: bool) -> dict[str, str]:
-    paths = {key: Path(value).expanduser() for key in keys if isinstance(value := section.get(key), str) and value}
-    return {k: str(folder / path) for k, path in paths.items() if not must_exist or (folder / path).exists()}
+    paths = {key: local_path(value) for key in keys if isinstance(value := section.get(key), str) and value}
+    return {k: str(folder / path) for k, path in paths.items() if not must_exist or is_there(folder / path)}
 
 
 def _read_otherwise(parsed: Parsed) -> Iterator[Diagnostic]:

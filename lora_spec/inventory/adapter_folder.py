@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lora_spec.inventory.local_paths import is_file, is_folder, local_path
+
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
 PICKLE = "adapter_model.bin"
@@ -32,16 +34,16 @@ class AdapterFolder(NamedTuple):
 
 def read_adapter_folder(path: str | Path) -> AdapterFolder | None:
     """The adapter in ``path``, or None where this machine has no such folder (it may be a hub id, or the cluster's)."""
-    folder = Path(path).expanduser()
-    if not folder.is_dir():
+    folder = local_path(path)
+    if not is_folder(folder):
         return None
     config, problem = _config(folder / CONFIG)
     return AdapterFolder(
         path=folder,
         config=config,
         problem=problem,
-        has_weights=(folder / WEIGHTS).is_file(),
-        has_pickle=(folder / PICKLE).is_file(),
+        has_weights=is_file(folder / WEIGHTS),
+        has_pickle=is_file(folder / PICKLE),
         inner=None if config is not None else _inner(folder),
     )
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from lora_spec.inventory import catalogue, disk_cache
 from lora_spec.inventory.collapsed import expand
 from lora_spec.inventory.config_file import cached_config, read_config
+from lora_spec.inventory.local_paths import is_folder, local_path
 from lora_spec.inventory.tree import ModuleTree
 
 SECONDS = 120
@@ -37,11 +38,11 @@ def find_tree(
     """The tree of a base model: a local folder, or a hub id in the catalogue, in the hub's cache or, ``online``, on the
     hub. Nothing is guessed: without a source the tree is None and the problem says why.
     """
-    folder = Path(base_model).expanduser()
+    folder = local_path(base_model)
     try:
         if (config := read_config(folder / "config.json")) is not None:
             return tree_of_config(config, model_class)
-        if folder.is_dir():
+        if is_folder(folder):
             return _unavailable(f"{base_model} has no config.json", "name the folder of a model")
         entry = catalogue.entry_by_id(base_model)
         tree = entry.tree(model_class) if entry and revision is None else None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lora_spec.inventory.adapter_folder import AdapterFolder, read_adapter_folder
+from lora_spec.inventory.local_paths import is_file, local_path
 from lora_spec.rules.inspection import Finding, Inspection, Unchecked, drafted
 from lora_spec.rules.preparation import ADAPTER_UNREADABLE
 from lora_spec.spec.parsing import Parsed
@@ -28,7 +29,7 @@ def inspect_adapter(parsed: Parsed) -> Iterator[Finding]:
 
 
 def _elsewhere(path: str, parsed: Parsed) -> Finding:
-    if Path(path).expanduser().is_file():
+    if is_file(local_path(path)):
         message = f"{path} is a file, not an adapter folder"
         return at_value(parsed.places, _AT, ADAPTER_UNREADABLE, message, f"write its folder: {Path(path).parent}")
     return Unchecked(_AT, f"the adapter {path}, which is not on this machine")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
+from lora_spec.diagnostics import Diagnostic, DocumentPath, Range, Rule, Severity
 from lora_spec.rules.inspection import Finding, Inspection, new_adapter
 from lora_spec.rules.leaf_names import split_glued
 from lora_spec.spec.parsing import Parsed
@@ -119,12 +119,16 @@ def _lists(parsed: Parsed) -> Iterator[tuple[str, tuple[_Entry, ...]]]:
 
 def inspect_entries(parsed: Parsed) -> Iterator[Finding]:
     """Entries that cannot name a module; each is told once, by the first kind that fits."""
+    seen: set[Range] = set()
     for field, entries in _lists(parsed):
         if len(entries) > 2 and all(len(entry.name) == 1 for entry in entries):
             yield _split_text(field, entries, parsed)
             continue
         for entry in entries:
-            yield from _entry(entry, len(entries), parsed)
+            place = parsed.places.value(entry.path)
+            if place is None or place not in seen:  # one list can stand in two settings by an alias
+                yield from _entry(entry, len(entries), parsed)
+            seen |= {place} if place else set()
 
 
 def _split_text(field: str, entries: tuple[_Entry, ...], parsed: Parsed) -> Diagnostic:
@@ -214,7 +218,7 @@ def _regex(entry: _Entry, count: int, parsed: Parsed) -> Diagnostic:
     return at_value(places, entry.path, REGEX_IN_LIST, message, remedy, fixes)
 
 
-_PARAMETER = re.compile(r"(.+?)(?:\.(?:weight|bias|base_layer|lora_[AB]|lora_embedding_[AB]|default))+")
+_PARAMETER = r"(.+?)(?:\.(?:weight|bias|base_layer|lora_[AB]|lora_embedding_[AB]|default))+"
 _CLASSES = {"Linear", "Linear4bit", "Linear8bitLt", "Conv1D", "Conv2d", "Embedding", "LoraLayer"}
 _NO_NAMES = {"null", "none", "true", "false", "nil"}
 
@@ -240,7 +244,7 @@ def _impossible(entry: _Entry, parsed: Parsed) -> Iterator[Diagnostic]:
         cleaned = name.removeprefix("base_model.model.")
         what = "starts with PEFT's own prefix; names are those of the model before it is wrapped"
         yield _at(entry, parsed, NOT_A_MODULE, what, f"write {cleaned}", [cleaned])
-    elif where != "target_parameters" and (tensor := _PARAMETER.fullmatch(name)):
+    elif where != "target_parameters" and (tensor := re.fullmatch(_PARAMETER, name)):
         what = "is the name of a parameter, not of a module"
         yield _at(entry, parsed, NOT_A_MODULE, what, f"write {tensor[1]}", [tensor[1]])
     elif odd := next((char for char in name if not (char.isascii() and (char.isalnum() or char in "_.-"))), None):

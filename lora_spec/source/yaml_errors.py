@@ -228,7 +228,9 @@ def _misplaced(places: Places, context: int, problem: int) -> Diagnostic:
 def _no_content(places: Places, _: int, problem: int) -> Diagnostic:
     found = places.text[problem : problem + 1]
     if found.isspace() or not found:
-        return _other(places, problem, problem)
+        end = len(places.text[:problem].rstrip())
+        remedy = "add the value, and close the brackets that are open"
+        return _fault(places, max(end - 1, 0), end, "the text ends where a value is expected", remedy)
     message = f"`{found}` stands where a value is expected"
     return _fault(places, problem, problem + 1, message, "remove it, or quote the whole value")
 

@@ -179,3 +179,21 @@ def test_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "\n"
         "1 error in 1 file\n"
     )
+
+
+def test_a_folder_that_cannot_be_listed_is_trouble_and_the_rest_is_reported(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.joinpath("a.yaml").write_text(BAD)
+    folder.joinpath("locked").mkdir()
+    listed = Path.iterdir
+
+    def guarded(path: Path) -> object:
+        if path.name == "locked":
+            raise PermissionError
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", guarded)
+    code, result = run_json(capsys, ".")
+    assert code == 2
+    assert [file["path"] for file in result["files"]] == ["a.yaml"]
