@@ -54,6 +54,7 @@ class Result(NamedTuple):
 
     case: str
     agreed: int = 0
+    refused: int = 0
     unsure: int = 0
     faults: tuple[str, ...] = ()
     not_built: str = ""
@@ -128,18 +129,19 @@ def _drawn(tree: Any, count: int) -> list[dict[str, Any]]:
 
 
 def _tried(case: Case, model: Any, tree: Any, arguments: Iterable[dict[str, Any]]) -> Result:
-    agreed = unsure = 0
+    agreed = refused = unsure = 0
     faults = []
     for spec in arguments:
         said = match(tree, spec)
         different = differences(by_match(said), by_peft(model, spec))
         if not different:
             agreed += 1
+            refused += said.refusal is not None
         elif not said.exact or f"{case.name}: {spec}" in EXCEPTIONS:
             unsure += 1
         else:
             faults.append(f"{case.name}: {_cut(spec)}\n    " + "\n    ".join(different))
-    return Result(case.name, agreed, unsure, tuple(faults))
+    return Result(case.name, agreed, refused, unsure, tuple(faults))
 
 
 def _cut(spec: dict[str, Any]) -> str:
@@ -170,9 +172,10 @@ def _report(chosen: list[Case], results: list[Result], seconds: float) -> None:
         of_part = [result for case, result in zip(chosen, results, strict=True) if case.part == part]
         built = [result for result in of_part if not result.not_built]
         agreed, unsure = sum(r.agreed for r in built), sum(r.unsure for r in built)
-        faults = sum(len(r.faults) for r in built)
+        refused, faults = sum(r.refused for r in built), sum(len(r.faults) for r in built)
         print(
-            f"({part}) {len(built)} models, {agreed + unsure + faults} wraps: {agreed} agree, {unsure} said to be inexact, {faults} differ"
+            f"({part}) {len(built)} models, {agreed + unsure + faults} wraps: {agreed} agree "
+            f"({refused} of them that PEFT refuses), {unsure} said to be inexact, {faults} differ"
         )
     for result in results:
         if result.not_built:

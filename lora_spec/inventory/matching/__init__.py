@@ -4,7 +4,6 @@ Every file says whose behaviour it states: functions of PEFT 0.21.2 on transform
 holds all of it against PEFT itself.
 """
 
-from lora_spec.inventory.matching.steps import match
 from lora_spec.inventory.matching.result import (
     Adapted,
     Biases,
@@ -16,5 +15,6 @@ from lora_spec.inventory.matching.result import (
     Saved,
     Tokens,
 )
+from lora_spec.inventory.matching.steps import match
 
 __all__ = ["Adapted", "Biases", "Effective", "Entry", "Match", "Reason", "Refusal", "Saved", "Tokens", "match"]

@@ -41,6 +41,11 @@ class Values:
             self.hits[name] = hits
         return self.values[hits[0]] if hits else self.default
 
+    def check(self, *, any_module: bool) -> None:
+        """Refuses a key that is no regex, as PEFT does when it looks for keys that matched no module."""
+        if any_module and self.pattern.bad:
+            raise self.pattern.refusal()
+
 
 class Adapter:
     """Puts LoRA on nodes, one after the other, as PEFT does.
@@ -66,14 +71,15 @@ class Adapter:
         node = find(self.root, name)
         if node.module is None:
             raise RefusedError(Reason.UNSUPPORTED_MODULE, "ValueError", name)
-        rank = self.ranks.of(name)
+        rank, alpha = self.ranks.of(name), self.alphas.of(name)
         tensors = module_tensors(node.module, self._tied_rank(name, rank, tied=tied), self.settings)
         if name == self.tree.input_embeddings:
             self.embedding_rank = rank
         if node.kind in (Kind.LINEAR, Kind.CONV1D):
             self.fan_in_fan_out = node.kind is Kind.CONV1D
         self._wrap(name, node, Role.LORA, tensors)
-        return self._adapted(name, node.kind, rank, tensors)._replace(entry=entry)
+        scale = scale_of(alpha, rank, self.settings)
+        return Adapted(name, node.kind, tensors.in_out, rank, alpha, scale, tensors.shapes, entry)
 
     def _check_mamba(self, name: str) -> None:
         if self.mamba and name.rpartition(".")[2] in mamba_modules():
@@ -98,11 +104,6 @@ class Adapter:
             node.children["out_proj"] = inner
         put(self.root, name, wrapper)
 
-    def _adapted(self, name: str, kind: Kind | None, rank: int, tensors: Tensors) -> Adapted:
-        alpha = self.alphas.of(name)
-        scale = scale_of(alpha, rank, self.settings)
-        return Adapted(name, kind, tensors.in_out, rank, alpha, scale, tensors.shapes, experts=tensors.experts)
-
     def adapt_parameter(self, owner: str, leaf: str, shape: Shape, module: Module) -> Adapted:
         """A `ParamWrapper` around the module that holds the parameter; those of one module nest."""
         name = f"{owner}.{leaf}"
@@ -112,12 +113,13 @@ class Adapter:
         if node.role in TUNERS and node.role is not Role.PARAMETER:
             raise RefusedError(Reason.PARAMETER_OF_ADAPTED, "ValueError", name)
         self._check_mamba(owner)
-        rank = self.ranks.of(name)
+        rank, alpha = self.ranks.of(name), self.alphas.of(name)
         tensors = parameter_tensors(name, shape, rank, transposed=module.transposed)
         check_parameter_options(name, self.settings, fan_in_fan_out=self.fan_in_fan_out)
         check_parameter_init(name, module, rank, self.settings)
         self._wrap(owner, node, Role.PARAMETER, tensors)
-        return self._adapted(name, None, rank, tensors)
+        scale = scale_of(alpha, rank, self.settings)
+        return Adapted(name, None, tensors.in_out, rank, alpha, scale, tensors.shapes, experts=tensors.experts)
 
 
 def target_parameters(tree: ModuleTree, entries: Suffixes) -> Iterator[tuple[Module, str, Shape, list[int]]]:

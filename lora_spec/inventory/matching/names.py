@@ -115,24 +115,40 @@ class Patterns:
     def __init__(self, keys: Iterable[str]) -> None:
         """Sort the keys into literal ones and regexes."""
         self.keys = tuple(keys)
+        self.bad = [place for place, key in enumerate(self.keys) if not _is_regex(key)]
         self.literal = Suffixes(
             key.replace(r"\.", ".") if _is_literal(key) else f"\n{place}" for place, key in enumerate(self.keys)
         )
         self.regexes = [
             _Key(place, compiled(rf"(.*\.)?({key})$", key).match, _tail(key))
             for place, key in enumerate(self.keys)
-            if not _is_literal(key)
+            if not _is_literal(key) and place not in self.bad
         ]
         self.fitting: dict[str, list[_Key]] = {}
 
     def hits(self, name: str) -> list[int]:
-        """The places of all keys that match, in order."""
+        """The places of all keys that match, in order. Refuses where PEFT would come upon a key that is no regex."""
         found = self.literal.hits(name)
         leaf = name.rpartition(".")[2]
         if leaf not in self.fitting:
             self.fitting[leaf] = [key for key in self.regexes if leaf.endswith(key.tail)]
         found += [key.place for key in self.fitting[leaf] if key.match(name)]
-        return sorted(found)
+        found.sort()
+        if self.bad and (not found or self.bad[0] < found[0]):
+            raise self.refusal()
+        return found
+
+    def refusal(self) -> RefusedError:
+        """For the first key that is no regex."""
+        return RefusedError(Reason.BAD_REGEX, re.error.__name__, self.keys[self.bad[0]])
+
+
+def _is_regex(key: str) -> bool:
+    try:
+        re.compile(rf"(.*\.)?({key})$")
+    except re.error:
+        return False
+    return True
 
 
 def _is_literal(key: str) -> bool:

@@ -19,6 +19,8 @@ def replicate(tree: ModuleTree, layer_map: tuple[tuple[int, int], ...]) -> Modul
     beyond = [str(number) for number in numbers if not -count <= number < count]
     if beyond:
         raise RefusedError(Reason.LAYER_OUT_OF_RANGE, "IndexError", *beyond)
+    if not tree.is_pretrained_model:
+        raise RefusedError(Reason.NO_LAYERS, "AttributeError")  # PEFT corrects the number of layers in the config
     copies = [(place, number % count) for place, number in enumerate(numbers)]
     ties: dict[str, str] = {}
     modules = tuple(_modules(tree, stack, copies, ties))

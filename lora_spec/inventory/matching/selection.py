@@ -32,16 +32,22 @@ class Selection(NamedTuple):
     layers: dict[str, int]
 
 
+def with_defaults(tree: ModuleTree, settings: Settings) -> Settings:
+    """`LoraModel._prepare_adapter_config` (PEFT 0.21.2): default targets where none are given."""
+    if settings.target_modules is not None:
+        return settings
+    targets = default_targets(tree.model_type)
+    if targets is None and not settings.target_parameters:
+        raise RefusedError(Reason.NO_DEFAULT_TARGETS, "ValueError", tree.model_type)
+    return settings._replace(target_modules=targets)
+
+
 def settle_targets(tree: ModuleTree, settings: Settings) -> Settings:
-    """Default targets, `all-linear` and long lists: what PEFT makes of target_modules before the walk.
+    """`all-linear` and long lists: what PEFT makes of target_modules before the walk.
 
     A shortened list matches the same names; but what it no longer says in full is subject to `layers_to_transform`.
     """
     targets = settings.target_modules
-    if targets is None:
-        targets = default_targets(tree.model_type)
-        if targets is None and not settings.target_parameters:
-            raise RefusedError(Reason.NO_DEFAULT_TARGETS, "ValueError", tree.model_type)
     if is_all_linear(targets):
         targets = linear_modules(tree, settings)
     if isinstance(targets, tuple) and len(set(targets)) >= MANY:

@@ -9,6 +9,9 @@ from lora_spec.inventory.matching.result import Reason, RefusedError
 from lora_spec.inventory.matching.settings import Settings
 from lora_spec.inventory.tree import Kind, Module, Shape
 
+NEED_WEIGHT = ("pissa", "corda", "olora", "loftq", "orthogonal", "lora_ga")
+"""Inits that read `weight` of the module, which fused experts and attention do not have."""
+
 
 class Tensors(NamedTuple):
     """The widths that LoRA bridges and the tensors that it adds."""
@@ -97,6 +100,12 @@ def _attention(module: Module, rank: int, settings: Settings) -> Tensors:
         raise RefusedError(Reason.ATTENTION_WIDTHS, "ValueError", module.name)
     if settings.use_dora:
         raise RefusedError(Reason.ATTENTION_DORA, "ValueError", module.name)
+    _check_variant(module, settings, dora=False)
+    init = str(settings.init_lora_weights).lower()
+    if init == "orthogonal" and rank % 2:
+        raise RefusedError(Reason.VARIANT, "ValueError", module.name)
+    if init.startswith(NEED_WEIGHT):
+        raise RefusedError(Reason.VARIANT, "AttributeError", module.name)
     outputs, width = weight
     inner: tuple[Shape, ...] = ((rank, width), (width, rank), *_more(width, settings))
     return Tensors((width, outputs), ((rank, width), (outputs, rank), *_more(outputs, settings), *inner))
@@ -128,10 +137,6 @@ def check_parameter_options(name: str, settings: Settings, *, fan_in_fan_out: bo
         raise RefusedError(Reason.PARAMETER_OPTION, "ValueError", name, *names)
     if settings.alora or settings.uncounted or settings.init_lora_weights == "mica":
         raise RefusedError(Reason.VARIANT, "ValueError", name)
-
-
-NEED_WEIGHT = ("pissa", "corda", "olora", "loftq", "orthogonal", "lora_ga")
-"""Inits that read `weight` of the module, which fused experts do not have."""
 
 
 def check_parameter_init(name: str, module: Module, rank: int, settings: Settings) -> None:

@@ -15,7 +15,7 @@ from lora_spec.inventory.matching.record import Record
 from lora_spec.inventory.matching.replication import replicate
 from lora_spec.inventory.matching.result import Effective, Match, Reason, RefusedError
 from lora_spec.inventory.matching.saved import save_modules, save_once_more
-from lora_spec.inventory.matching.selection import DUMMY, select, settle_targets
+from lora_spec.inventory.matching.selection import DUMMY, select, settle_targets, with_defaults
 from lora_spec.inventory.matching.settings import Settings, check_settings, settings_of
 from lora_spec.inventory.matching.tables import heads_of
 from lora_spec.inventory.matching.ties import tie
@@ -78,10 +78,10 @@ def _prepare(record: Record) -> Settings:
         settings = settings._replace(modules_to_save=(*(settings.modules_to_save or ()), *heads_of("SEQ_CLS")))
     conversion = convert_experts(record.tree, settings)
     record.origins = conversion.origins
-    record.settings = tie(record.tree, conversion.settings)
-    settings = record.settings = settle_targets(record.tree, record.settings)
+    record.settings = with_defaults(record.tree, tie(record.tree, conversion.settings))
     record.tree = replicate(record.tree, settings.layer_replication)
-    return settings
+    record.settings = settle_targets(record.tree, record.settings)
+    return record.settings
 
 
 def _adapt_parameters(record: Record, adapter: Adapter) -> None:
@@ -98,6 +98,8 @@ def _adapt_parameters(record: Record, adapter: Adapter) -> None:
 
 
 def _check_any(record: Record, settings: Settings) -> None:
+    for values in (record.ranks, record.alphas):
+        values.check(any_module=bool(record.modules))
     if record.modules or record.parameters or settings.target_modules == DUMMY:
         return
     kept = record.selection.excluded or record.selection.saved
@@ -116,8 +118,9 @@ def _counts(root: Node) -> tuple[int, int]:
 
 
 def _effective(settings: Settings) -> Effective:
+    targets = settings.shortened or settings.target_modules
     return Effective(
-        target_modules=settings.shortened or settings.target_modules,
+        target_modules=tuple(dict.fromkeys(targets)) if isinstance(targets, tuple) else targets,
         target_parameters=settings.target_parameters or (),
         rank_pattern=settings.rank_pattern,
         alpha_pattern=settings.alpha_pattern,

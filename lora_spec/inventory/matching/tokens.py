@@ -83,11 +83,9 @@ def _wrap(
 
 
 def _token_wrapper(name: str, node: Node, indices: tuple[int, ...], shared: Node | None) -> Node:
+    rows = shared or _rows(name, node, indices)
     if node.role in TUNERS:
         raise RefusedError(Reason.SAVED_ADAPTED, "TypeError", name)
-    if node.kind is Kind.CONTAINER:
-        raise RefusedError(Reason.TOKENS_MODULE, "AttributeError", name)
-    rows = shared or _rows(name, node, indices)
     adapter = Node(Role.TOKEN_ADAPTER, Kind.OTHER)
     adapter.children = {
         "base_layer": node,

@@ -44,8 +44,11 @@ def wrap_all(root: Node, entries: Sequence[str], role: Role, wrap: Wrap, prefix:
         node = _target(root, name)
         if outer and grandparent.role in TUNERS:
             raise RefusedError(Reason.SAVED_IN_ADAPTER, "ValueError", name, entry)
-        if grandparent.role is not role and node.role is not role:
+        there = next((outer for outer in (grandparent, node) if outer.role is role), None)
+        if there is None:
             put(root, name, wrap(name, node))
+        elif role is Role.SAVED:
+            _train_copy(there)
         wrapped.append((name, entry))
     return wrapped
 
@@ -81,15 +84,20 @@ def save_module(name: str, node: Node, shared: Tensor | None = None) -> Node:
         raise RefusedError(Reason.SAVED_CONTAINER, "TypeError", name)
     if node.role in TUNERS:
         raise RefusedError(Reason.SAVED_ADAPTED, "TypeError", name)
-    node.train(on=False)
     if shared is None:
         copy = node.copied()
     else:
         copy = Node(Role.PLAIN, Kind.LINEAR)
         copy.tensors["weight"] = shared
-    copy.train(on=True)
     wrapper = Node(Role.SAVED, Kind.OTHER)
     holder = Node(Role.PART, Kind.CONTAINER)
     holder.children["default"] = copy
     wrapper.children = {"original_module": node, "modules_to_save": holder}
+    _train_copy(wrapper)
     return wrapper
+
+
+def _train_copy(wrapper: Node) -> None:
+    """`ModulesToSaveWrapper.update` and `.set_adapter`: also on a wrapper that is met again, wholly."""
+    wrapper.children["original_module"].train(on=False)
+    wrapper.children["modules_to_save"].train(on=True)
