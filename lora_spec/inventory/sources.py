@@ -53,7 +53,7 @@ def find_tree(
             config = _hub_config(base_model, revision)
     except ValueError as error:
         return _unavailable(str(error), "download the model again")
-    return tree_of_config(config, model_class) if config is not None else _unknown(base_model, online=online)
+    return tree_of_config(config, model_class) if config is not None else _unknown(online=online)
 
 
 def tree_of_config(config: dict[str, Any], model_class: str | None = None) -> Found:
@@ -122,9 +122,9 @@ def _hub_config(model_id: str, revision: str | None) -> dict[str, Any] | None:
         return None
 
 
-def _unknown(base_model: str, *, online: bool) -> Found:
+def _unknown(*, online: bool) -> Found:
     where = "on the hub, or it is gated" if online else "in the catalogue and the hub's local cache"
-    problem = f"{base_model} is no folder here and not found {where}"
+    problem = f"no folder here, and not found {where}"
     remedy = (
         "correct the name" if online else "pass --online to ask the hub for its config.json, or name a local folder"
     )

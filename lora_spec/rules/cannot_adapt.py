@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
-from lora_spec.inventory.matching import Reason, Refusal
+from lora_spec.inventory.layout import layer_ranges
+from lora_spec.inventory.matching import Reason, Refusal, match
 from lora_spec.rules.ground import Ground, in_suffix
 from lora_spec.spec.places import at_key, at_value
 
@@ -48,27 +49,55 @@ RULES = (CANNOT_ADAPT, HALF_FUSED, TOKEN_OUT_OF_RANGE, NO_DEFAULT_TARGETS)
 
 
 class _Told(NamedTuple):
-    """How a refusal is told: the rule, the field that it is shown at, the message and the remedy."""
+    """How a refusal is told: the field that it is shown at, the message and the remedy, with what is in braces filled."""
 
-    rule: Rule
     field: str
     message: str
     remedy: str
+    rule: Rule = CANNOT_ADAPT
 
 
 SAID_ELSEWHERE = {Reason.NOTHING_MATCHED, Reason.ALL_EXCLUDED, Reason.ARGUMENTS, Reason.BAD_REGEX}
 """Reasons that other rules tell entry by entry, or that the schema has told."""
 
+OF_SETTINGS = {
+    Reason.PARAMETER_OPTION,
+    Reason.VARIANT,
+    Reason.EMBEDDING_BIAS,
+    Reason.TOKENS_AND_SAVED,
+    Reason.TOKENS_DIFFER,
+    Reason.TIED_NOT_ADAPTED,
+}
+"""Reasons that lie in settings which do not go together, of which the schema has told those that need no model."""
+
 
 def inspect_refusal(ground: Ground) -> Iterator[Diagnostic]:
-    """PEFT's refusal, at the entry that causes it where one can be named."""
-    refusal = ground.matched.refusal
-    if refusal is None or refusal.reason in SAID_ELSEWHERE:
-        return
-    told = _told(refusal, ground)
-    path = _cause(refusal, told.field, ground)
-    if ground.parsed.knows(path):
-        yield at_value(ground.parsed.places, path, told.rule, told.message, told.remedy)
+    """PEFT's refusals, each at the entry that causes it: without that entry it would come to the next one."""
+    refusal, arguments = ground.matched.refusal, dict(ground.arguments)
+    while refusal is not None and refusal.reason not in SAID_ELSEWHERE:
+        if not ground.sound and refusal.reason in OF_SETTINGS:
+            return
+        told = _TOLD[refusal.reason]
+        path = _cause(refusal, told.field, ground)
+        if ground.parsed.knows(path):
+            yield _diagnostic(refusal, told, path, ground)
+        remaining = _without(arguments, path, ground)
+        if remaining is None:
+            return
+        arguments = remaining
+        refusal = match(ground.tree, arguments).refusal
+
+
+def _without(arguments: dict[str, object], path: DocumentPath, ground: Ground) -> dict[str, object] | None:
+    """The arguments without the entry of target_modules at ``path``; None where it is none, or the last one."""
+    listed = arguments.get("target_modules")
+    targets = ground.lora.target_modules
+    if path[:2] != ("lora", "target_modules") or len(path) != 3 or not isinstance(listed, list):
+        return None
+    assert isinstance(targets, tuple)
+    assert isinstance(path[2], int)
+    remaining = [name for name in listed if name != targets[path[2]]]
+    return {**arguments, "target_modules": remaining} if remaining and len(remaining) < len(listed) else None
 
 
 def nothing_else_told(ground: Ground) -> Diagnostic:
@@ -79,6 +108,10 @@ def nothing_else_told(ground: Ground) -> Diagnostic:
     if lora.target_modules is None and lora.target_parameters is None:
         message = f"PEFT's default targets do not exist in {ground.tree.model_class}"
         return at_key(places, ("lora",), NO_DEFAULT_TARGETS, message, "name them: target_modules: [q_proj, v_proj]")
+    if refusal.reason is Reason.ALL_EXCLUDED:
+        field = "exclude_modules" if ground.matched.excluded else "modules_to_save"
+        message = f"{field} takes away all that target_modules names: nothing is left to adapt"
+        return at_value(places, ("lora", field), CANNOT_ADAPT, message, "leave out less, or name more targets")
     message = f"PEFT refuses this on {ground.tree.model_class}: {refusal.reason.value}"
     return at_value(
         places, ("lora", "target_modules"), CANNOT_ADAPT, message, "lora-spec plan shows what each entry matches"
@@ -101,37 +134,38 @@ def inspect_tokens(ground: Ground) -> Iterator[Diagnostic]:
             return
 
 
-def _told(refusal: Refusal, ground: Ground) -> _Told:
-    names = ", ".join(refusal.names[:3]) + (f" and {len(refusal.names) - 3} more" if len(refusal.names) > 3 else "")
-    match refusal.reason:
-        case Reason.HALF_FUSED:
-            message = "gate and up projections of experts are one parameter, and only one of the two is named"
-            return _Told(HALF_FUSED, "target_modules", message, "name both, gate_proj and up_proj, or neither")
-        case Reason.INDEX_OUT_OF_RANGE:
-            path, message = "trainable_token_indices", f"{names}: {refusal.reason.value}"
-            return _Told(TOKEN_OUT_OF_RANGE, path, message, "write ids below the size of the vocabulary")
-        case Reason.NO_DEFAULT_TARGETS:
-            message = f"PEFT has no default targets for {ground.tree.model_type}"
-            return _Told(
-                NO_DEFAULT_TARGETS,
-                "target_modules",
-                message,
-                "name them: target_modules: [q_proj, k_proj, v_proj, o_proj]",
-            )
-        case Reason.MAMBA_MODULE:
-            message = f"{names} cannot be adapted: {refusal.reason.value}"
-            return _Told(
-                CANNOT_ADAPT, "target_modules", message, "name other modules of the block, such as in_proj and x_proj"
-            )
-        case Reason.UNSUPPORTED_MODULE:
-            module = ground.tree.by_name.get(refusal.names[0]) if refusal.names else None
-            kind = f", a {module.class_name}" if module else ""
-            return _Told(
-                CANNOT_ADAPT, "target_modules", f"{names}{kind} cannot be adapted", _inner(refusal.names, ground)
-            )
-    field = _FIELDS.get(refusal.reason, "target_modules")
-    message = f"PEFT refuses {names or field}: {refusal.reason.value}"
-    return _Told(CANNOT_ADAPT, field, message, _REMEDIES.get(refusal.reason, f"change {field}"))
+def _diagnostic(refusal: Refusal, told: _Told, path: DocumentPath, ground: Ground) -> Diagnostic:
+    words = _words(refusal, ground)
+    places = ground.parsed.places
+    return at_value(places, path, told.rule, told.message.format(**words), told.remedy.format(**words))
+
+
+def _words(refusal: Refusal, ground: Ground) -> dict[str, str]:
+    """What the braces of a message stand for."""
+    first = refusal.names[0] if refusal.names else ""
+    module = ground.tree.by_name.get(first)
+    return {
+        "first": first,
+        "rest": ", ".join(_native(name) for name in refusal.names[1:4]),
+        "names": ", ".join(refusal.names[:3])
+        + (f" and {len(refusal.names) - 3} more" if len(refusal.names) > 3 else ""),
+        "kind": module.class_name if module else "module",
+        "model": ground.tree.model_class,
+        "type": ground.tree.model_type,
+        "inner": _inner(refusal.names, ground),
+        "rows": _rows(first, ground),
+        "layers": layer_ranges(ground.names) or "none",
+    }
+
+
+def _native(option: str) -> str:
+    return {"lora_dropout": "dropout"}.get(option, option)
+
+
+def _rows(name: str, ground: Ground) -> str:
+    module = ground.tree.by_name.get(name)
+    shape = module.shape("weight") if module else None
+    return str(shape[0]) if shape else "the size of the vocabulary"
 
 
 def _inner(names: tuple[str, ...], ground: Ground) -> str:
@@ -145,42 +179,139 @@ def _inner(names: tuple[str, ...], ground: Ground) -> str:
     return "name linear layers, or a longer ending that does not reach it"
 
 
-_FIELDS = {
-    Reason.PARAMETER_OPTION: "target_parameters",
-    Reason.PARAMETER_SHAPE: "target_parameters",
-    Reason.PARAMETER_OF_ADAPTED: "target_parameters",
-    Reason.PARAMETER_OF_ROOT: "target_parameters",
-    Reason.SAVED_CONTAINER: "modules_to_save",
-    Reason.SAVED_ADAPTED: "modules_to_save",
-    Reason.SAVED_IN_ADAPTER: "modules_to_save",
-    Reason.TOKENS_NOT_FOUND: "trainable_token_indices",
-    Reason.TOKENS_AND_SAVED: "trainable_token_indices",
-    Reason.TOKENS_DIFFER: "trainable_token_indices",
-    Reason.TOKENS_MODULE: "trainable_token_indices",
-    Reason.NO_LAYERS: "layer_replication",
-    Reason.LAYER_OUT_OF_RANGE: "layer_replication",
-    Reason.NOT_GENERATIVE: "task_type",
-    Reason.EMBEDDING_BIAS: "lora_bias",
-    Reason.ATTENTION_DORA: "use_dora",
+_TOLD = {
+    Reason.HALF_FUSED: _Told(
+        "target_modules",
+        "gate and up projections of experts are one parameter, and only one of the two is named",
+        "name both, gate_proj and up_proj, or neither",
+        HALF_FUSED,
+    ),
+    Reason.NO_DEFAULT_TARGETS: _Told(
+        "target_modules",
+        "PEFT has no default targets for {type}",
+        "name them: target_modules: [q_proj, k_proj, v_proj, o_proj]",
+        NO_DEFAULT_TARGETS,
+    ),
+    Reason.INDEX_OUT_OF_RANGE: _Told(
+        "trainable_token_indices",
+        "token {rest} is beyond the {rows} rows of {first}",
+        "write ids below {rows}, or resize the embedding first",
+        TOKEN_OUT_OF_RANGE,
+    ),
+    Reason.UNSUPPORTED_MODULE: _Told("target_modules", "{names}, a {kind}, cannot be adapted", "{inner}"),
+    Reason.MAMBA_MODULE: _Told(
+        "target_modules",
+        "{names} cannot be adapted: the kernel of a Mamba block reads its weight past an adapter",
+        "name other modules of the block, such as in_proj",
+    ),
+    Reason.GROUPS: _Told(
+        "target_modules",
+        "{names}, a grouped convolution, cannot be adapted at this rank: its groups do not divide it",
+        "write a rank that its groups divide, or leave it out",
+    ),
+    Reason.CONVOLUTION: _Told(
+        "target_modules", "{names}, a {kind}, cannot be adapted: PEFT cannot build another one like it", "leave it out"
+    ),
+    Reason.VARIANT: _Told(
+        "target_modules",
+        "{names}, a {kind}, takes plain LoRA only, not this variant or init",
+        "remove the variant or the init, or leave it out",
+    ),
+    Reason.EMBEDDING_BIAS: _Told(
+        "lora_bias", "lora_bias does not work on the embedding {first}", "remove lora_bias, or leave the embedding out"
+    ),
+    Reason.ATTENTION_WIDTHS: _Told(
+        "target_modules",
+        "{names} cannot be adapted: its query, key and value differ in width",
+        "name the linear layers around it",
+    ),
+    Reason.ATTENTION_DORA: _Told(
+        "use_dora",
+        "use_dora does not work on {first}, PyTorch's multi-head attention",
+        "remove use_dora, or leave it out",
+    ),
+    Reason.PARAMETER_OPTION: _Told(
+        "target_modules",
+        "{rest} does not work on experts that are one parameter, such as {first}",
+        "remove {rest}, or leave the experts out of the targets",
+    ),
+    Reason.PARAMETER_SHAPE: _Told(
+        "target_parameters", "{first} has neither 2 nor 3 dimensions", "name parameters that have"
+    ),
+    Reason.PARAMETER_OF_ADAPTED: _Told(
+        "target_parameters",
+        "{first} belongs to a module that is adapted itself",
+        "leave its module out of target_modules, or write target_modules: []",
+    ),
+    Reason.PARAMETER_OF_ROOT: _Told(
+        "target_parameters",
+        "{first} is a parameter of {model} itself, which PEFT cannot adapt",
+        "name a parameter of a module",
+    ),
+    Reason.SAVED_CONTAINER: _Told(
+        "modules_to_save", "{first} is a {kind}, which cannot be saved in full", "name a module in it instead"
+    ),
+    Reason.SAVED_ADAPTED: _Told(
+        "modules_to_save",
+        "{first} is to be saved in full, and is adapted too",
+        "write a longer ending that hits only what you mean",
+    ),
+    Reason.SAVED_IN_ADAPTER: _Told(
+        "modules_to_save",
+        "{names} would also reach into the adapter itself",
+        "write a longer ending that hits only what you mean",
+    ),
+    Reason.TOKENS_NOT_FOUND: _Told(
+        "trainable_token_indices",
+        "{names} matches no module of {model}",
+        "name the embedding, such as embed_tokens, or give a plain list of ids",
+    ),
+    Reason.TOKENS_AND_SAVED: _Told(
+        "trainable_token_indices",
+        "{names}: its tokens are to be trained, and it is saved in full too",
+        "keep one of the two",
+    ),
+    Reason.TOKENS_DIFFER: _Told(
+        "trainable_token_indices", "{names} are tied and get different tokens", "give both the same ids"
+    ),
+    Reason.TOKENS_MODULE: _Told(
+        "trainable_token_indices", "{first}, a {kind}, is no embedding", "name the embedding, such as embed_tokens"
+    ),
+    Reason.NO_LAYERS: _Told(
+        "layer_replication", "{model} has no list of layers that PEFT can replicate", "remove layer_replication"
+    ),
+    Reason.LAYER_OUT_OF_RANGE: _Told(
+        "layer_replication",
+        "there is no layer {names} to replicate: the model has {layers}",
+        "write ranges within them; the end of a range is not part of it",
+    ),
+    Reason.NOT_GENERATIVE: _Told(
+        "task_type",
+        "{model} cannot generate, as this task does",
+        "remove task_type, which then follows the class, or name a model_class that fits it",
+    ),
+    Reason.TIED_NOT_ADAPTED: _Told(
+        "ensure_weight_tying",
+        "{names} is tied to an embedding that is not adapted",
+        "name the embedding too, or remove ensure_weight_tying",
+    ),
+    Reason.LOST_MODULE: _Told(
+        "target_modules",
+        "{names} cannot be reached once the module around it is wrapped",
+        "name one of the two, the module or what is in it",
+    ),
+    Reason.NO_EMBEDDING: _Told(
+        "trainable_token_indices", "{model} does not say which module is its embedding", "name it: {{NAME: [ids]}}"
+    ),
 }
-
-_REMEDIES = {
-    Reason.PARAMETER_OPTION: "remove dropout, use_dora and lora_bias, or leave the experts out of the targets",
-    Reason.PARAMETER_SHAPE: "name parameters with 2 or 3 dimensions",
-    Reason.PARAMETER_OF_ADAPTED: "leave its module out of target_modules, or write target_modules: []",
-    Reason.SAVED_CONTAINER: "name a module in it instead",
-    Reason.SAVED_ADAPTED: "write a longer ending that hits only what you mean",
-    Reason.TOKENS_NOT_FOUND: "name the embedding, such as embed_tokens",
-    Reason.NOT_GENERATIVE: "remove task_type, or name a model_class that fits it",
-    Reason.LAYER_OUT_OF_RANGE: "write ranges within the model's layers",
-    Reason.EMBEDDING_BIAS: "remove lora_bias, or leave the embedding out of the targets",
-    Reason.GROUPS: "write a rank that the groups divide",
-}
+"""How each refusal is told; ``_words`` fills the braces."""
 
 
 def _cause(refusal: Refusal, field: str, ground: Ground) -> DocumentPath:
     """The entry that reaches the module that PEFT refuses, else the field."""
     listed = getattr(ground.lora, field, None)
+    if refusal.reason is Reason.PARAMETER_OPTION:
+        return ("lora", _native(refusal.names[1]))
     if isinstance(listed, tuple) and refusal.names:
         for index, entry in enumerate(listed):
             if isinstance(entry, str) and any(in_suffix(name, entry) or name == entry for name in refusal.names):

@@ -82,7 +82,17 @@ def _targets(ground: Ground) -> Iterator[Diagnostic]:
         for entry, path in ground.entries(field):
             if entry.names or entry.effect or entry.entry.lower() == "all-linear" or _is_half(entry.entry, ground):
                 continue
+            if _stopped_early(ground) and _is_there(entry, field, ground):
+                continue
             yield _no_target(entry, path, field, ground)
+
+
+def _is_there(entry: Entry, field: str, ground: Ground) -> bool:
+    """Whether the model has what the entry names, which PEFT had not come to when it refused."""
+    names = ground.parameter_names if field == "target_parameters" else ground.names
+    if entry.place is None:
+        return bool(fullmatches(entry.entry, names))
+    return any(in_suffix(name, entry.entry) for name in names)
 
 
 def _is_half(entry: str, ground: Ground) -> bool:
@@ -225,7 +235,7 @@ def _regex_for_inside(entry: Entry, ground: Ground) -> str | None:
 
 def _saved(ground: Ground) -> Iterator[Diagnostic]:
     for entry, path in ground.entries("modules_to_save"):
-        if not entry.names:
+        if not entry.names and not (ground.matched.refusal and _is_there(entry, "modules_to_save", ground)):
             near = nearest_name(entry.entry, ground.names)
             remedy = f"did you mean {near}?" if near else "remove it, or name a module that the model has"
             fixes = ground.parsed.places.replacement(path, near) if near else ()
@@ -257,10 +267,11 @@ def _patterns(ground: Ground) -> Iterator[Diagnostic]:
 def _layers(ground: Ground) -> Iterator[Diagnostic]:
     if not ground.matched.of("target_modules") or not isinstance(ground.lora.target_modules, (tuple, type(None))):
         return
+    targets = [name for entry in ground.matched.of("target_modules") for name in entry.names]
+    layers = layer_ranges(targets)
     for entry, path in ground.entries("layers_to_transform"):
-        if entry.names or entry.effect:
+        if entry.names or entry.effect or not targets:
             continue
-        layers = layer_ranges(name for e in ground.matched.of("target_modules") for name in e.names)
         message = f"layer {entry.entry} has no module that is a target"
         remedy = (
             f"the targets are in layers {layers}"

@@ -14,13 +14,16 @@ from lora_spec.spec.parsing import Parsed
 
 
 class Ground(NamedTuple):
-    """A new adapter, a tree, and the match of the two."""
+    """A new adapter, what it is in PEFT's arguments, a tree, and the match of the two; ``sound`` is whether the document had
+    no error before the model was looked at."""
 
     parsed: Parsed
     found: Found
     tree: ModuleTree
     lora: Lora
+    arguments: dict[str, object]
     matched: Match
+    sound: bool = True
 
     def entries(self, field: str) -> Iterator[tuple[Entry, tuple[str | int, ...]]]:
         """The entries of one list that the user wrote and that can be judged, with their native paths."""

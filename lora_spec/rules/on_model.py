@@ -54,9 +54,10 @@ def inspect_on_model(parsed: Parsed, found: Found, tree: ModuleTree, *, sound: b
     lora = new_adapter(parsed)
     if lora is None or targets_are_lost(parsed):
         return
-    ground = Ground(parsed, found, tree, lora, match(tree, _arguments(parsed)))
+    arguments = _arguments(parsed)
+    ground = Ground(parsed, found, tree, lora, arguments, match(tree, arguments), sound)
     said = [finding for inspect in INSPECTIONS for finding in inspect(ground)]
-    if parsed.dialect == "lora-spec" and explicit_arguments(tree, _arguments(parsed), ground.matched) is not None:
+    if parsed.dialect == "lora-spec" and explicit_arguments(tree, arguments, ground.matched) is not None:
         said = [d for d in said if d.code not in MENDED_BY_NAMES]
         yield at_value(parsed.places, ("lora", "target_modules"), WRITTEN_OUT, f"{_WORDS} on {tree.model_type}")
     yield from said

@@ -91,6 +91,24 @@ QUANTIZED_BASE = Rule(
     "base_model: deepseek-ai/DeepSeek-V3\nlora: {rank: 16, alpha: 32, target_modules: [q_a_proj, q_b_proj, o_proj]}",
     "base_model: deepseek-ai/DeepSeek-V2-Lite\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, o_proj]}",
 )
+OUTSIDE_LAYERS = Rule(
+    "LS227",
+    "outside-the-layers",
+    Severity.INFO,
+    "layers_to_transform selects among numbered layers. A target that is named in full, such as lm_head, is adapted "
+    "whatever it says.",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, lm_head], layers_to_transform: [0], ensure_weight_tying: true}",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], layers_to_transform: [0]}",
+)
+FAN_IN_FAN_OUT = Rule(
+    "LS229",
+    "fan-in-fan-out-ignored",
+    Severity.WARNING,
+    "PEFT takes fan_in_fan_out from the class of each layer, true for Conv1D (GPT-2) and false for Linear, and puts "
+    "aside what the file says.",
+    "base_model: openai-community/gpt2\nlora: {rank: 16, alpha: 32, target_modules: [c_attn], fan_in_fan_out: false}",
+    "base_model: openai-community/gpt2\nlora: {rank: 16, alpha: 32, target_modules: [c_attn]}",
+)
 HEAD_NOT_TRAINED = Rule(
     "LS228",
     "head-not-trained",
@@ -131,6 +149,8 @@ RULES = (
     HEAD_NOT_TRAINED,
     BIAS_WITHOUT_BIAS,
     CONVOLUTION_ADAPTED,
+    OUTSIDE_LAYERS,
+    FAN_IN_FAN_OUT,
 )
 
 PACKED = ("mxfp4", "gptq", "awq", "bitsandbytes", "compressed-tensors")
@@ -150,18 +170,46 @@ def inspect_seldom_wanted(ground: Ground) -> Iterator[Diagnostic]:
     yield from _coverage(ground)
     if ground.tree.quantization in PACKED and ground.matched.parameters:
         message = f"the experts of this {ground.tree.quantization} checkpoint are packed and have to be unpacked to be adapted"
-        yield at_value(ground.parsed.places, _parameters_path(ground), QUANTIZED_EXPERTS, message, "see explain LS222")
+        remedy = "load the base model dequantised, which takes several times the memory, or leave the experts out"
+        yield at_value(ground.parsed.places, _parameters_path(ground), QUANTIZED_EXPERTS, message, remedy)
     elif ground.tree.quantization == "fp8":
         message = (
             f"{ground.parsed.places.name(('base_model',))} is an fp8 checkpoint, which cannot be trained on as it is"
         )
         yield at_value(ground.parsed.places, ("base_model",), QUANTIZED_BASE, message, "load a bfloat16 copy of it")
     yield from _head(ground)
+    yield from _outside_layers(ground)
+    yield from _fan_in_fan_out(ground)
     if ground.lora.lora_bias:
         bare = [a.name for a in ground.matched.modules if ground.tree.by_name[a.name].shape("bias") is None]
         if bare:
             message = f"lora_bias on {bare[0]} and {len(bare) - 1} more, which have no bias"
             yield at_value(ground.parsed.places, ("lora", "lora_bias"), BIAS_WITHOUT_BIAS, message, "remove lora_bias")
+
+
+def _outside_layers(ground: Ground) -> Iterator[Diagnostic]:
+    """Targets in no numbered layer, where the file selects layers."""
+    layers = ground.lora.layers_to_transform
+    if layers is None or not ground.parsed.knows(("lora", "layers_to_transform")):
+        return
+    for entry, path in ground.entries("target_modules"):
+        outside = [name for name in entry.effect if layer_of(name) is None]
+        if outside:
+            message = f"{outside[0]} is adapted although layers_to_transform selects layers: it is in none"
+            yield at_value(ground.parsed.places, path, OUTSIDE_LAYERS, message, "leave it out if it is not meant")
+
+
+def _fan_in_fan_out(ground: Ground) -> Iterator[Diagnostic]:
+    """fan_in_fan_out against the class of the layers (peft.tuners.lora.model, dispatch_default, PEFT 0.21.2)."""
+    path = ("lora", "fan_in_fan_out")
+    if "fan_in_fan_out" not in ground.lora.model_fields_set or not ground.parsed.knows(path):
+        return
+    said = ground.lora.fan_in_fan_out
+    against = [a for a in ground.matched.modules if a.kind is (Kind.LINEAR if said else Kind.CONV1D)]
+    if against:
+        layer = "a linear layer" if said else "a Conv1D"
+        message = f"fan_in_fan_out has no effect on {against[0].name}, {layer}: PEFT goes by the class"
+        yield at_value(ground.parsed.places, path, FAN_IN_FAN_OUT, message, "remove it")
 
 
 def _head(ground: Ground) -> Iterator[Diagnostic]:

@@ -44,7 +44,12 @@ def test_frozen_adapter_gradients_and_optimizer(tiny_models, optimizer: str, ada
     model(input_ids=batch, labels=batch).loss.backward()
     steps = OPTIMIZERS[optimizer](trained)
     steps.step()
-    states = [tensor for state in steps.state.values() for name, tensor in state.items() if name != "step" and tensor is not None]
+    states = [
+        tensor
+        for state in steps.state.values()
+        for name, tensor in state.items()
+        if name != "step" and tensor is not None
+    ]
     assert memory.frozen == size(p for p in model.parameters() if not p.requires_grad)
     assert memory.adapter == size(trained)
     assert memory.gradients == size(p.grad for p in trained)
