@@ -15,7 +15,8 @@ from lora_spec.spec.parsing import Parsed
 
 class Ground(NamedTuple):
     """A new adapter, what it is in PEFT's arguments, a tree, and the match of the two; ``sound`` is whether the document had
-    no error before the model was looked at."""
+    no error before the model was looked at.
+    """
 
     parsed: Parsed
     found: Found
