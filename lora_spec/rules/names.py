@@ -156,6 +156,8 @@ def _entry(entry: _Entry, count: int, parsed: Parsed) -> Iterator[Diagnostic]:
         yield _at(entry, parsed, NOT_A_MODULE, "is empty", "remove it, or write a module name")
     elif stripped.lower() in _WORDS and entry.field == "target_modules":
         yield _all_linear(entry, count, parsed)
+    elif stripped.lower() in _WORDS and "linear" in stripped.lower():
+        yield _at(entry, parsed, NOT_A_MODULE, "is a word of target_modules alone", "write the names out, or remove it")
     elif len(parts) > 1 and all(re.fullmatch(r"[\w.-]+", part) for part in parts):
         yield _at(entry, parsed, JOINED_NAMES, f"is {len(parts)} names in one text", _splitting(parts), parts)
     elif bare != name and not _REGEX_CHARACTERS.search(bare):

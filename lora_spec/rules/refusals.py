@@ -12,6 +12,7 @@ from lora_spec.spec.parsing import Parsed
 from lora_spec.spec.places import at_value
 
 _BLOCKS, _TOKENS = ("lora", "use_bdlora"), ("lora", "trainable_token_indices")
+_REPLICATION = ("lora", "layer_replication")
 
 
 def inspect_blocks(parsed: Parsed) -> Iterator[Finding]:
@@ -42,6 +43,19 @@ def _ranks(lora: Lora) -> Iterator[tuple[DocumentPath, int]]:
         yield ("lora", "rank_pattern", name), rank
 
 
+def inspect_replication(parsed: Parsed) -> Iterator[Finding]:
+    """Ranges of layers that end before they start: PEFT builds the model without them."""
+    lora = new_adapter(parsed)
+    for index, (start, end) in enumerate(lora.layer_replication or () if lora else ()):
+        path = (*_REPLICATION, index)
+        if start >= end and parsed.knows(path):
+            name = parsed.places.name(path)
+            message = f"{name} is [{start}, {end}], a range that ends before it starts and holds no layer"
+            yield at_value(
+                parsed.places, path, NOTHING_TARGETED, message, f"write [{start}, {start + 1}] for one layer"
+            )
+
+
 def inspect_tokens(parsed: Parsed) -> Iterator[Finding]:
     """Lists of tokens without a token: PEFT wraps the embedding, and its first forward pass fails."""
     lora = new_adapter(parsed)
@@ -58,4 +72,5 @@ def inspect_tokens(parsed: Parsed) -> Iterator[Finding]:
 INSPECTIONS = (
     Inspection((COMBINATION_REFUSED,), (_BLOCKS,), inspect_blocks),
     Inspection((NOTHING_TARGETED,), (_TOKENS,), inspect_tokens),
+    Inspection((NOTHING_TARGETED,), (_REPLICATION,), inspect_replication),
 )

@@ -31,8 +31,7 @@ class Objection(NamedTuple):
 def objection(error: ErrorDetails, values: Mapping[str, Any], places: Places) -> Objection:
     """What ``error`` says of ``values``, in the user's words."""
     path = _native_path(error["loc"])
-    if path[:2] == ("lora", "megatron_config"):
-        path = path[:2]
+    path = _shown_path(path, values)
     error = {**error, "input": written(values, path, error["input"])}
     kind = error["type"]
     if kind == "missing" and isinstance(path[-1], int):  # the second of a pair
@@ -68,6 +67,19 @@ def _init_kind(error: ErrorDetails, path: DocumentPath, values: Mapping[str, Any
     value = settings["kind"]
     found = _wrong_value(faults.NOT_A_CHOICE, error["msg"], {**error, "input": value}, inner, places)
     return Objection(path, found)
+
+
+def _shown_path(path: DocumentPath, values: Mapping[str, Any]) -> DocumentPath:
+    """Where an error is told: at the whole where its parts are ours, or all of them are wrong in the same way."""
+    if path[:2] == ("lora", "megatron_config"):
+        return path[:2]
+    whole = written(values, path[:-1], None) if path and isinstance(path[-1], int) else []
+    is_flat_pair = path[:2] == ("lora", "layer_replication") and isinstance(whole, list) and _are_numbers(whole)
+    return path[:-1] if len(path) == 3 and (is_flat_pair or not isinstance(whole, (list, tuple))) else path
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return bool(values) and all(isinstance(value, int) for value in values)
 
 
 def written(values: Any, path: DocumentPath, otherwise: Any) -> Any:
@@ -113,7 +125,7 @@ _TYPES = {
     "string_type": "text",
     "tuple_type": "a list",
     "list_type": "a list",
-    "dict_type": "a mapping of keys",
+    "dict_type": "a mapping of names to values",
     "model_type": "a mapping of settings",
     "model_attributes_type": "a mapping of settings",
     "too_short": "a pair such as [0, 4]",
@@ -203,13 +215,13 @@ def _wrong_value(rule: Rule, expected: str, error: ErrorDetails, path: DocumentP
     note = reading_note(scalar) if scalar and places.core else None
     if isinstance(path[-1], int) and rule is faults.WRONG_TYPE and expected == "text":
         expected, (remedy, fixes) = "a module name", _item_remedy(value, path, places)
-    elif path[-1] == "target_modules":
-        rule, expected = faults.WRONG_TYPE, f"a list of names, all-linear or {_regex_form(places)}"
-        remedy, fixes = _writing(repairs.targets(str(value)) if isinstance(value, str) else None, path, places) or (
-            _NAME_THEM,
-            (),
-        )
+    elif path[-1] in ("target_modules", "exclude_modules"):
+        rule, expected = faults.WRONG_TYPE, _target_forms(path, places)
+        meant = repairs.targets(value, path[-1] == "target_modules") if isinstance(value, str) else None
+        remedy, fixes = _writing(meant, path, places) or (_name_them(path), ())
     else:
+        if path[-1] == "layer_replication":
+            expected = "a list of pairs, such as [[0, 4], [2, 6]]"
         meant = _meant(rule, expected, error, path)
         remedy, fixes = _writing(meant, path, places) or (_advice(rule, expected, path, value), ())
     message = f"{name} must be {expected}, not {_shown(value, scalar)}"
@@ -220,7 +232,15 @@ def _wrong_value(rule: Rule, expected: str, error: ErrorDetails, path: DocumentP
     return at_value(places, path, rule, message, "; ".join(filter(None, (remedy, note))), fixes)
 
 
-_NAME_THEM = "name the modules, such as [q_proj, v_proj], or write all-linear; without the key PEFT takes its default"
+def _target_forms(path: DocumentPath, places: Places) -> str:
+    word = ", all-linear" if path[-1] == "target_modules" else ""
+    return f"a list of names{word} or {_regex_form(places)}"
+
+
+def _name_them(path: DocumentPath) -> str:
+    if path[-1] == "exclude_modules":
+        return "name the modules, such as [lm_head], or remove the key"
+    return "name the modules, such as [q_proj, v_proj], or write all-linear; without the key PEFT takes its default"
 
 
 def _shown(value: Any, scalar: Scalar | None) -> str:
@@ -276,8 +296,10 @@ _PLAIN = {
     "a whole number": "write a whole number, such as 16",
     "a number": "write a number, such as 16 or 0.05",
     "a finite number": "write a number, such as 32",
-    "true or false": "write one of the two, without quotes",
+    "true or false": "write true or false, without quotes",
     "text that is not empty": "write it out, or remove the key",
+    "a name without dots": "write a name such as default",
+    "a pair such as [0, 4]": "write [[0, 4], [2, 6]] for layers 0 to 3, then 2 to 5",
 }
 
 _SECTIONS = {
@@ -287,6 +309,9 @@ _SECTIONS = {
     "quantization": "{bits: 4}",
     "serve": "{engine: vllm}",
     "train": "its settings below it, such as {world_size: 8}",
+    "rank_pattern": "{q_proj: 8}",
+    "alpha_pattern": "{q_proj: 16}",
+    "use_bdlora": "{target_modules_bd_a: [o_proj], target_modules_bd_b: [q_proj]}",
 }
 
 
@@ -304,6 +329,10 @@ def _meant(rule: Rule, expected: str, error: ErrorDetails, path: DocumentPath) -
         word = repairs.device(value)
     elif rule is faults.WRONG_TYPE and field in _SHORT_FORMS:
         word = repairs.section(value, *_SHORT_FORMS[field])
+    elif rule is faults.WRONG_TYPE and value is True and field in _ALL_DEFAULTS:
+        word = {}
+    elif rule is faults.WRONG_TYPE and len(path) > 1 and path[1] in _NUMBER_LISTS:
+        return repairs.numbers(value, expected)
     if word is not None:
         return repairs.Meant(word)
     return (
@@ -325,6 +354,12 @@ _SHORT_FORMS: dict[str, tuple[str, Sequence[Any]]] = {
     "serve": ("engine", ("vllm", "sglang", "llama.cpp")),
 }
 """Sections with one required setting, whose value alone says what was meant."""
+
+_ALL_DEFAULTS = ("kasa_config", "velora_config", "monteclora_config", "arrow_config", "runtime_config")
+"""Variants that work without a setting."""
+
+_NUMBER_LISTS = ("layers_to_transform", "trainable_token_indices", "alora_invocation_tokens", "layer_replication")
+"""Lists of numbers of `lora`."""
 
 _NEEDED = ("base_model", "rank", "alpha", "bits", "strategy", "engine", "kind", "regex", "target_modules")
 """Settings that null does not switch off."""

@@ -135,10 +135,11 @@ class _Reading:
         from lora_spec.spec.objections import objection  # start-up time: a sound document needs none of the words
 
         unseen = frozenset(self.faulty | self.open)
-        found = []
+        found: list[Objection] = []
         for error in sorted(errors, key=_unknown_first):
             made = objection(error, self.known, self.places)
-            if not (made.is_missing and _stands(self.known, made.path)):
+            again = made.diagnostic in (o.diagnostic for o in found)
+            if not again and not (made.is_missing and _stands(self.known, made.path)):
                 found.append(made)
                 self._move(made)
         self.diagnostics += [o.diagnostic for o in found if not _hidden(o, unseen) and not _implied(o, found)]

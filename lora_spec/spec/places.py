@@ -60,7 +60,7 @@ class Places:
     def name(self, native: DocumentPath) -> str:
         """The setting in the user's words: the last key, with the index of an item."""
         path = self.path(native)
-        if len(native) == 3 and native[1] in _MAPS:
+        if len(native) == 3 and native[1] in _MAPS and isinstance(native[2], str):
             return f"{path[-2]} of {path[-1]}"
         keys = [index for index, part in enumerate(path) if isinstance(part, str)]
         return dotted(path[keys[-1] :]) if keys else dotted(path)

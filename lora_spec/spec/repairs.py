@@ -35,8 +35,9 @@ def of_type(value: Any, expected: str) -> Meant | None:
         return None if number is None else Meant(number)
     if expected == "text" and isinstance(value, (int, float)) and not isinstance(value, bool):
         return Meant(str(value))
-    if expected.startswith("a list") and isinstance(value, str) and (names := name_list(value)):
-        return Meant(names)
+    if expected.startswith("a list") and isinstance(value, str) and value.lower().strip() not in NOTHING:
+        names = name_list(value)
+        return Meant(names) if names else None
     return None
 
 
@@ -65,6 +66,30 @@ def _number(value: Any, *, whole: bool) -> float | None:
     if number.is_integer():
         return int(number)
     return None if whole else number
+
+
+def numbers(value: Any, expected: str) -> Meant | None:
+    """One number, or a text of several, as the list that was meant; a single number where one is wanted."""
+    if expected in ("a whole number", "a number") and not isinstance(value, (list, tuple)):
+        text = of_type(value, expected)
+        return text or (_range(value) if isinstance(value, str) else None)
+    if expected.startswith("a list of pairs"):
+        is_pair = isinstance(value, (list, tuple)) and len(value) == 2
+        return Meant([list(value)]) if is_pair else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Meant([value])
+    found = [of_type(part, "a whole number") for part in name_list(value)] if isinstance(value, str) else []
+    if found and all(found):
+        return Meant([part.value for part in found if part])
+    return _range(value) if isinstance(value, str) else None
+
+
+def _range(text: str) -> Meant | None:
+    """`0-3` as the numbers that it stands for."""
+    found = re.fullmatch(r"\s*(\d{1,4})\s*(?:-|:|\.\.+)\s*(\d{1,4})\s*", text)
+    if not found or not 0 < int(found[2]) - int(found[1]) < 64:
+        return None
+    return Meant(list(range(int(found[1]), int(found[2]) + 1)), safe=False)
 
 
 def name_list(text: str) -> list[str]:
@@ -114,12 +139,12 @@ def section(value: Any, key: str, words: Sequence[Any]) -> Mapping[str, Any] | N
     return None if word is None else {key: word}
 
 
-def targets(text: str) -> Meant | None:
-    """What a bare text as target probably is: the word, a list of names, or a regex."""
+def targets(text: str, may_be_all: bool) -> Meant | None:  # noqa: FBT001 - whether PEFT's word is one of the forms
+    """What a bare text as target probably is: the word, a list of names, or a regex; null where it says none."""
     text = text.strip().removeprefix("re:").strip()
     if text.lower() in NOTHING or not name_list(text):
-        return None
-    if is_all_linear(text):
+        return Meant(None) if text and not may_be_all else None
+    if may_be_all and is_all_linear(text):
         return Meant("all-linear")
     inner = text.strip("^$()")
     if re.fullmatch(r"\w+(?:\|\w+)*", inner):
