@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-from lora_spec.inventory.matching.graph import TUNERS, Node, Role, Tensor, find, put
+from lora_spec.inventory.matching.graph import TUNERS, Node, Role, Tensor, find, placed
 from lora_spec.inventory.matching.names import Patterns, Suffixes
 from lora_spec.inventory.matching.result import Adapted, Reason, RefusedError
 from lora_spec.inventory.matching.settings import Pattern, Settings
@@ -68,7 +68,7 @@ class Adapter:
     def adapt_module(self, name: str, entry: int | None, *, tied: bool = False) -> Adapted:
         """LoRA on the module of that name."""
         self._check_mamba(name)
-        node = find(self.root, name)
+        parent, node = placed(self.root, name)
         if node.module is None:
             raise RefusedError(Reason.UNSUPPORTED_MODULE, "ValueError", name)
         rank, alpha = self.ranks.of(name), self.alphas.of(name)
@@ -77,7 +77,7 @@ class Adapter:
             self.embedding_rank = rank
         if node.kind in (Kind.LINEAR, Kind.CONV1D):
             self.fan_in_fan_out = node.kind is Kind.CONV1D
-        self._wrap(name, node, Role.LORA, tensors)
+        self._wrap(parent, name, node, Role.LORA, tensors)
         scale = scale_of(alpha, rank, self.settings)
         return Adapted(name, node.kind, tensors.in_out, rank, alpha, scale, tensors.shapes, entry)
 
@@ -94,7 +94,7 @@ class Adapter:
             raise RefusedError(Reason.TIED_NOT_ADAPTED, "AttributeError", name)
         return self.embedding_rank
 
-    def _wrap(self, name: str, node: Node, role: Role, tensors: Tensors) -> None:
+    def _wrap(self, parent: Node, name: str, node: Node, role: Role, tensors: Tensors) -> None:
         wrapper = Node(role, node.kind)
         wrapper.children["base_layer"] = node
         wrapper.tensors["lora"] = Tensor((sum(map(prod, tensors.shapes)),), trainable=True)
@@ -102,14 +102,14 @@ class Adapter:
             inner = Node(Role.LORA, Kind.LINEAR)
             inner.children["base_layer"] = node.children["out_proj"]
             node.children["out_proj"] = inner
-        put(self.root, name, wrapper)
+        parent.children[name.rpartition(".")[2]] = wrapper
 
     def adapt_parameter(self, owner: str, leaf: str, shape: Shape, module: Module) -> Adapted:
         """A `ParamWrapper` around the module that holds the parameter; those of one module nest."""
         name = f"{owner}.{leaf}"
         if not owner:
             raise RefusedError(Reason.PARAMETER_OF_ROOT, "ValueError", leaf)
-        node = find(self.root, owner)
+        parent, node = placed(self.root, owner)
         if node.role in TUNERS and node.role is not Role.PARAMETER:
             raise RefusedError(Reason.PARAMETER_OF_ADAPTED, "ValueError", name)
         self._check_mamba(owner)
@@ -117,7 +117,7 @@ class Adapter:
         tensors = parameter_tensors(name, shape, rank, transposed=module.transposed)
         check_parameter_options(name, self.settings, fan_in_fan_out=self.fan_in_fan_out)
         check_parameter_init(name, module, rank, self.settings)
-        self._wrap(owner, node, Role.PARAMETER, tensors)
+        self._wrap(parent, owner, node, Role.PARAMETER, tensors)
         scale = scale_of(alpha, rank, self.settings)
         return Adapted(name, None, tensors.in_out, rank, alpha, scale, tensors.shapes, experts=tensors.experts)
 

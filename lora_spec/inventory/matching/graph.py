@@ -144,10 +144,20 @@ def find(root: Node, name: str) -> Node:
     return node
 
 
+def placed(root: Node, name: str) -> tuple[Node, Node]:
+    """The module that holds the one of this name, and that one: `_get_submodules` (PEFT 0.21.2, `utils/other.py`)."""
+    outer, _, leaf = name.rpartition(".")
+    parent = find(root, outer)
+    node = parent.child(leaf)
+    if node is None:
+        raise RefusedError(Reason.LOST_MODULE, "AttributeError", name)
+    return parent, node
+
+
 def put(root: Node, name: str, node: Node) -> None:
     """Puts a node in the place of the one that has this name."""
-    parent, _, leaf = name.rpartition(".")
-    find(root, parent).children[leaf] = node
+    outer, _, leaf = name.rpartition(".")
+    find(root, outer).children[leaf] = node
 
 
 def walk(root: Node) -> Iterator[tuple[str, Node]]:

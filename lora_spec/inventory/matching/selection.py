@@ -42,20 +42,22 @@ def with_defaults(tree: ModuleTree, settings: Settings) -> Settings:
     return settings._replace(target_modules=targets)
 
 
-def settle_targets(tree: ModuleTree, settings: Settings) -> Settings:
-    """`all-linear` and long lists: what PEFT makes of target_modules before the walk.
+def expanded(tree: ModuleTree, settings: Settings) -> Settings:
+    """`all-linear` as the names that it stands for."""
+    if not is_all_linear(settings.target_modules):
+        return settings
+    return settings._replace(target_modules=linear_modules(tree, settings))
 
-    A shortened list matches the same names; but what it no longer says in full is subject to `layers_to_transform`.
+
+def shortened(tree: ModuleTree, settings: Settings, is_target: Matcher) -> Settings:
+    """A long list in fewer entries. It matches the same names; but what it no longer says in full is subject to
+    `layers_to_transform`.
     """
     targets = settings.target_modules
-    if is_all_linear(targets):
-        targets = linear_modules(tree, settings)
-    if isinstance(targets, tuple) and len(set(targets)) >= MANY:
-        entries = Suffixes(targets)
-        fewer = fewest_entries(set(targets), (m.name for m in tree.modules if not entries.hits(m.name)))
-        if len(fewer) < len(entries.places):
-            return settings._replace(target_modules=targets, shortened=fewer)
-    return settings._replace(target_modules=targets)
+    if not isinstance(targets, tuple) or len(set(targets)) < MANY:
+        return settings
+    fewer = fewest_entries(targets, (m.name for m in tree.modules if not is_target(m.name)))
+    return settings._replace(shortened=fewer) if len(fewer) < len(set(targets)) else settings
 
 
 def select(tree: ModuleTree, settings: Settings, is_target: Matcher) -> Selection:

@@ -15,7 +15,7 @@ from lora_spec.inventory.matching.record import Record
 from lora_spec.inventory.matching.replication import replicate
 from lora_spec.inventory.matching.result import Effective, Match, Reason, RefusedError
 from lora_spec.inventory.matching.saved import save_modules, save_once_more
-from lora_spec.inventory.matching.selection import DUMMY, select, settle_targets, with_defaults
+from lora_spec.inventory.matching.selection import DUMMY, expanded, select, shortened, with_defaults
 from lora_spec.inventory.matching.settings import Settings, check_settings, settings_of
 from lora_spec.inventory.matching.tables import heads_of
 from lora_spec.inventory.matching.ties import tie
@@ -54,7 +54,9 @@ def _apply(record: Record) -> Node:
     """All steps, each on what the one before left."""
     settings = _prepare(record)
     root = graph_of(record.tree)
-    record.selection = select(record.tree, settings, record.is_target())
+    is_target = record.is_target()
+    settings = record.settings = shortened(record.tree, settings, is_target)
+    record.selection = select(record.tree, settings, is_target)
     adapter = Adapter(record.tree, root, settings)
     record.ranks, record.alphas = adapter.ranks, adapter.alphas
     for name in record.selection.targets:
@@ -80,7 +82,7 @@ def _prepare(record: Record) -> Settings:
     record.origins = conversion.origins
     record.settings = with_defaults(record.tree, tie(record.tree, conversion.settings))
     record.tree = replicate(record.tree, settings.layer_replication)
-    record.settings = settle_targets(record.tree, record.settings)
+    record.settings = expanded(record.tree, record.settings)
     return record.settings
 
 
