@@ -76,6 +76,7 @@ def _loaded(model: Any, folder: Path) -> Any:
     """What the folder holds, on the base under ``model`` as it is now.
 
     PiSSA, OLoRA and their like changed the base when they began, and so did layer_replication: neither is done again.
+    KaSA truncates the base whenever it is loaded, here what is truncated already, so the base is given back.
     Dtypes are the model's before the weights are read, or reading would round them.
     """
     adapter = active_adapter(model)
@@ -83,10 +84,12 @@ def _loaded(model: Any, folder: Path) -> Any:
     config.init_lora_weights, config.layer_replication, config.inference_mode = True, None, False
     base = bare_copy(model)
     loaded = get_peft_model(base, config, adapter_name=adapter)
-    dtypes = {name: parameter.dtype for name, parameter in model.named_parameters()}
+    present = dict(model.named_parameters())
     for name, parameter in loaded.named_parameters():
-        if parameter.requires_grad and name in dtypes:
-            parameter.data = parameter.data.to(dtypes[name])
+        if parameter.requires_grad and name in present:
+            parameter.data = parameter.data.to(present[name].dtype)
+        elif name in present and ".base_layer." in name:
+            parameter.data = present[name].data
     set_peft_model_state_dict(loaded, load_file(folder / SAFETENSORS_WEIGHTS_NAME), adapter_name=adapter)
     modes = {name: module.training for name, module in model.named_modules()}
     for name, module in loaded.named_modules():  # one by one: PEFT's own wrappers are in train mode in any case

@@ -183,6 +183,12 @@ def test_a_factor_that_stays_frozen_is_cast_with_the_one_that_trains(spec, dtype
     assert prepared.model.get_parameter(f"{Q_PROJ}.lora_B.default.weight").dtype == torch.float32
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_kasa_s_truncated_base_is_not_truncated_again(spec, dtype):
+    prepared = prepare(qwen(), spec({"dtype": dtype, "device": "cpu"}, kasa_config={}))
+    assert all(check.passed for check in prepared.checks), prepared.checks
+
+
 @pytest.mark.parametrize("saved", [["embed_tokens"], ["embed_tokens", "lm_head"], ["input_layernorm"]])
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.filterwarnings("ignore:.*[Tt]ie:UserWarning")
