@@ -60,7 +60,20 @@ LAYERS_MISS_EXPERTS = Rule(
     "LoraConfig(target_modules=['q_proj', 'gate_proj', 'up_proj'], layers_to_transform=[0, 1])   # on Qwen3-MoE",
     "LoraConfig(target_modules=['q_proj'], layers_to_transform=[0, 1])",
 )
-RULES = (SAVED_BY_SUFFIX, TARGET_SWALLOWED, LAYERS_MISS_EXPERTS, TARGET_DROPPED, TARGET_WIDENED)
+FORWARD_BREAKS = Rule(
+    "LS233",
+    "forward-breaks",
+    Severity.ERROR,
+    "PEFT adapts every subclass of a linear layer. A router that returns more than one value is one by its class only: "
+    "the first forward pass through its adapter fails.",
+    "base_model: meta-llama/Llama-4-Scout-17B-16E-Instruct\nlora: {rank: 16, alpha: 32, target_modules: all-linear}",
+    "base_model: meta-llama/Llama-4-Scout-17B-16E-Instruct\n"
+    "lora: {rank: 16, alpha: 32, target_modules: all-linear, exclude_modules: [router]}",
+)
+RULES = (SAVED_BY_SUFFIX, TARGET_SWALLOWED, LAYERS_MISS_EXPERTS, TARGET_DROPPED, TARGET_WIDENED, FORWARD_BREAKS)
+
+RETURN_MORE = {"Llama4Router"}
+"""Subclasses of Linear in transformers 5.24 whose forward returns more than a tensor."""
 
 
 def inspect_misapplied(ground: Ground) -> Iterator[Diagnostic]:
@@ -98,6 +111,13 @@ def _saved(ground: Ground) -> Iterator[Diagnostic]:
 
 
 def _target(entry: Entry, path: tuple[str | int, ...], ground: Ground) -> Iterator[Diagnostic]:
+    breaking = [n for n in entry.effect if (m := ground.tree.by_name.get(n)) and m.class_name in RETURN_MORE]
+    if breaking:
+        kind = ground.tree.by_name[breaking[0]].class_name
+        message = f"the forward pass fails once {_some(breaking)} is adapted: a {kind} returns more than one value"
+        leaf = breaking[0].rpartition(".")[2]
+        remedy = f"leave it out with exclude_modules: [{leaf}]"
+        yield at_value(ground.parsed.places, path, FORWARD_BREAKS, message, remedy)
     named, reached = set(entry.names), set(entry.effect)
     taken = named & _taken(ground)
     if named and not reached and taken == named and not _stands_twice(entry, ground):

@@ -9,6 +9,7 @@ from lora_spec.inventory.layout import LANGUAGE, PROJECTOR, layer_of, layer_rang
 from lora_spec.inventory.matching import Adapted
 from lora_spec.inventory.tree import Kind
 from lora_spec.rules.ground import Ground
+from lora_spec.rules.misapplied import RETURN_MORE
 from lora_spec.spec.places import at_value
 
 TIE_BROKEN = Rule(
@@ -72,6 +73,16 @@ LOW_COVERAGE = Rule(
     "Targets that exist in a few layers of a hybrid model only leave the others as they are: the loss may hardly move.",
     "base_model: nvidia/Nemotron-H-56B-Base-8K\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj]}",
     "base_model: nvidia/Nemotron-H-56B-Base-8K\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj, up_proj, down_proj, in_proj]}",
+)
+PARTIAL_COVERAGE = Rule(
+    "LS230",
+    "partial-coverage",
+    Severity.INFO,
+    "Hybrid models have attention in some layers only. Names of attention alone adapt those layers, and leave the "
+    "others as they are.",
+    "base_model: Qwen/Qwen3-Next-80B-A3B-Instruct\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj]}",
+    "base_model: Qwen/Qwen3-Next-80B-A3B-Instruct\n"
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj, in_proj_qkvz, out_proj]}",
 )
 QUANTIZED_EXPERTS = Rule(
     "LS222",
@@ -144,6 +155,7 @@ RULES = (
     ROUTER_ADAPTED,
     TOWER_ADAPTED,
     LOW_COVERAGE,
+    PARTIAL_COVERAGE,
     QUANTIZED_EXPERTS,
     QUANTIZED_BASE,
     HEAD_NOT_TRAINED,
@@ -155,6 +167,9 @@ RULES = (
 
 PACKED = ("mxfp4", "gptq", "awq", "bitsandbytes", "compressed-tensors")
 """Quantisation methods that pack several weights into one element."""
+
+FEW, SOME = 0.2, 0.5
+"""Shares of the layers below which a file that selects no layers is warned of what it reaches, or told of it."""
 
 ROUTERS = {"gate", "router", "shared_expert_gate", "gate.weight"}
 """Last segments of routers' names."""
@@ -290,11 +305,21 @@ def _places_reached(ground: Ground) -> Iterator[Diagnostic]:
 
 
 def _router(entry: str, adapted: list[Adapted], path: tuple[str | int, ...], ground: Ground) -> Iterator[Diagnostic]:
-    routers = [a.name for a in adapted if _is_router(a.name)]
+    routers = [a.name for a in adapted if _is_router(a.name) and not _breaks(a.name, ground)]
     if routers and entry.rpartition(".")[2] not in ROUTERS:
-        message = f"{entry} also adapts the router, {routers[0]} and {len(routers) - 1} more"
+        message = f"{entry} also adapts {_gate(routers[0])}, {routers[0]} and {len(routers) - 1} more"
         remedy = "name the modules that you want instead, or exclude the router"
         yield at_value(ground.parsed.places, path, ROUTER_ADAPTED, message, remedy)
+
+
+def _breaks(name: str, ground: Ground) -> bool:
+    """Whether an adapter on it makes the forward pass fail, which is told as an error."""
+    module = ground.tree.by_name.get(name)
+    return module is not None and module.class_name in RETURN_MORE
+
+
+def _gate(name: str) -> str:
+    return "the gate of the shared expert" if name.endswith("shared_expert_gate") else "the router"
 
 
 def _is_router(name: str) -> bool:
@@ -335,7 +360,14 @@ def _coverage(ground: Ground) -> Iterator[Diagnostic]:
     layers = {layer for name in blocks if (layer := layer_of(name)) is not None}
     names = [a.name for a in (*ground.matched.modules, *ground.matched.parameters) if tower_of(a.name) == LANGUAGE]
     touched = {layer for name in names if (layer := layer_of(name)) is not None}
-    if len(layers) > 3 and touched and len(touched & layers) * 2 < len(layers):
+    share = len(touched & layers) / len(layers) if layers else 1
+    if len(layers) > 3 and touched and share < SOME:
         message = f"the targets exist in {len(touched & layers)} of {len(layers)} layers: {layer_ranges(names)}"
         remedy = "name linear layers of the other layers too; lora-spec plan lists them"
-        yield at_value(ground.parsed.places, ("lora", "target_modules"), LOW_COVERAGE, message, remedy)
+        yield at_value(
+            ground.parsed.places,
+            ("lora", "target_modules"),
+            LOW_COVERAGE if share < FEW else PARTIAL_COVERAGE,
+            message,
+            remedy,
+        )
