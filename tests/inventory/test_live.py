@@ -11,8 +11,12 @@ torch = pytest.importorskip("torch")
 def model() -> object:
     from torch import nn
 
+    class Decoder(nn.ModuleDict):
+        def prepare_inputs_for_generation(self) -> None:
+            """What makes it a model that generates, as the task CAUSAL_LM needs."""
+
     block = nn.ModuleDict({"q_proj": nn.Linear(4, 4), "v_proj": nn.Linear(4, 4)})
-    return nn.ModuleDict({"layers": nn.ModuleList([block]), "lm_head": nn.Linear(4, 4)})
+    return Decoder({"layers": nn.ModuleList([block]), "lm_head": nn.Linear(4, 4)})
 
 
 def codes(model: object, targets: object) -> list[tuple[str, str]]:
@@ -38,4 +42,11 @@ def test_a_regex_must_match_a_whole_name(model: object) -> None:
 
 
 def test_without_a_model_the_names_are_not_checked() -> None:
-    assert codes(None, ["q_proj"]) == [("LS017", "")]
+    remedy = "pass --online to ask the hub for its config.json, or name a local folder"
+    assert codes(None, ["q_proj"]) == [("LS017", remedy)]
+
+
+def test_a_model_that_cannot_generate_has_no_causal_task() -> None:
+    """`PeftModelForCausalLM` asks for `prepare_inputs_for_generation` (PEFT 0.21.2)."""
+    model = torch.nn.ModuleDict({"q_proj": torch.nn.Linear(4, 4)})
+    assert [code for code, _ in codes(model, ["q_proj"])] == ["LS207"]
