@@ -15,8 +15,8 @@ def model() -> object:
         def prepare_inputs_for_generation(self) -> None:
             """What makes it a model that generates, as the task CAUSAL_LM needs."""
 
-    block = nn.ModuleDict({"q_proj": nn.Linear(4, 4), "v_proj": nn.Linear(4, 4)})
-    return Decoder({"layers": nn.ModuleList([block]), "lm_head": nn.Linear(4, 4)})
+    block = nn.ModuleDict({"q_proj": nn.Linear(8, 8), "v_proj": nn.Linear(8, 8)})
+    return Decoder({"layers": nn.ModuleList([block]), "lm_head": nn.Linear(8, 8)})
 
 
 def codes(model: object, targets: object) -> list[tuple[str, str]]:
@@ -48,5 +48,5 @@ def test_without_a_model_the_names_are_not_checked() -> None:
 
 def test_a_model_that_cannot_generate_has_no_causal_task() -> None:
     """`PeftModelForCausalLM` asks for `prepare_inputs_for_generation` (PEFT 0.21.2)."""
-    model = torch.nn.ModuleDict({"q_proj": torch.nn.Linear(4, 4)})
+    model = torch.nn.ModuleDict({"q_proj": torch.nn.Linear(8, 8)})
     assert [code for code, _ in codes(model, ["q_proj"])] == ["LS207"]
