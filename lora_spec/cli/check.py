@@ -16,6 +16,7 @@ from lora_spec.dialects.parsing import UNRECOGNISED, dialect_named
 from lora_spec.pipeline import judge, look_up, parse
 from lora_spec.reports.file_report import FileReport, Report
 from lora_spec.source.document import Document
+from lora_spec.source.faults import NOT_A_MAPPING
 
 Wanted = Callable[[Diagnostic], bool]
 
@@ -51,7 +52,7 @@ def _check_all(arguments: argparse.Namespace, wanted: Wanted) -> tuple[list[File
             sys.stderr.write(trouble(name, error))
             unopened = True
             continue
-        found = _check(document, wanted, with_model=not arguments.no_model)
+        found = _check(document, wanted, arguments)
         if in_folder and _is_another_kind(document, found):
             skipped += 1
         else:
@@ -68,9 +69,10 @@ def _named(paths: list[str]) -> Iterator[tuple[str, bool]]:
             yield path, False
 
 
-def _check(document: Document, wanted: Wanted, *, with_model: bool) -> FileReport:
+def _check(document: Document, wanted: Wanted, arguments: argparse.Namespace) -> FileReport:
     parsed = parse(document)
-    examined = judge(parsed, look_up(parsed) if with_model else None)
+    found = None if arguments.no_model else look_up(parsed, arguments.base_model, online=arguments.online)
+    examined = judge(parsed, found)
     return FileReport(
         path=document.path or "<stdin>",
         dialect=examined.parsed.dialect,
@@ -81,9 +83,11 @@ def _check(document: Document, wanted: Wanted, *, with_model: bool) -> FileRepor
 
 
 def _is_another_kind(document: Document, found: FileReport) -> bool:
-    """Whether a file of a folder is none of our business: no dialect takes it, or it does not parse and does not
-    speak of LoRA either.
+    """Whether a file of a folder is none of our business: no dialect takes it, it is no mapping, or it does not parse
+    and does not speak of LoRA either.
     """
+    if any(d.code == NOT_A_MAPPING.code for d in found.diagnostics):
+        return True
     if document.root is None:
         return "lora" not in document.text.lower()
     return any(d.code == UNRECOGNISED.code for d in found.diagnostics) or not found.dialect

@@ -104,7 +104,10 @@ def _add_check(commands: _Commands[argparse.ArgumentParser]) -> None:
         default="error",
         help="what makes the exit status 1: errors, warnings too, or also what could not be checked",
     )
-    parser.add_argument("--no-model", action="store_true", help="do not look at the base model")
+    model = parser.add_mutually_exclusive_group()
+    model.add_argument("--no-model", action="store_true", help="do not look at the base model")
+    model.add_argument("--base-model", metavar="ID|FOLDER", help="hold the targets against this model instead")
+    parser.add_argument("--online", action="store_true", help="ask the hub for a config that is not on this machine")
     parser.add_argument("--stdin-filename", metavar="NAME", help="the name that standard input stands for")
 
 

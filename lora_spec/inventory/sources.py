@@ -50,10 +50,13 @@ def find_tree(
             return Found(tree, "catalogue", config=entry.config)
         config = cached_config(base_model, revision) or (entry.config if entry else None)
         if config is None and online:
-            config = _hub_config(base_model, revision)
+            answer = _hub_config(base_model, revision)
+            if isinstance(answer, Found):
+                return answer
+            config = answer
     except ValueError as error:
         return _unavailable(str(error), "download the model again")
-    return tree_of_config(config, model_class) if config is not None else _unknown(online=online)
+    return tree_of_config(config, model_class) if config is not None else _unknown()
 
 
 def tree_of_config(config: dict[str, Any], model_class: str | None = None) -> Found:
@@ -110,25 +113,35 @@ def _transformers_version() -> str | None:
         return None
 
 
-def _hub_config(model_id: str, revision: str | None) -> dict[str, Any] | None:
+def _hub_config(model_id: str, revision: str | None) -> dict[str, Any] | Found:
+    """The config of a model on the hub, or why it cannot be had."""
     try:
         from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+        from huggingface_hub.errors import (
+            GatedRepoError,
+            HFValidationError,
+            LocalEntryNotFoundError,
+            RepositoryNotFoundError,
+        )
     except ModuleNotFoundError:
-        return None
+        return _unavailable("asking the hub needs huggingface_hub", "pip install 'lora-spec[train]'")
     try:
-        return read_config(Path(hf_hub_download(model_id, "config.json", revision=revision)))
-    except (HfHubHTTPError, HFValidationError, OSError):
-        return None
+        config = read_config(Path(hf_hub_download(model_id, "config.json", revision=revision)))
+    except GatedRepoError:
+        return _unavailable("it is gated on the hub", "ask for access on its page, and log in with hf auth login")
+    except (RepositoryNotFoundError, HFValidationError):
+        remedy = "correct the name; a private model needs hf auth login"
+        return _unavailable("no folder here, and not found on the hub", remedy)
+    except LocalEntryNotFoundError:
+        return _unavailable("the hub cannot be reached", "name a local folder, or try again with a network")
+    except OSError as error:
+        return _unavailable(f"the hub does not give its config.json: {error}".partition("\n")[0], "name a local folder")
+    return config if config is not None else _unavailable("it has no config.json on the hub", "name a local folder")
 
 
-def _unknown(*, online: bool) -> Found:
-    where = "on the hub, or it is gated" if online else "in the catalogue and the hub's local cache"
-    problem = f"no folder here, and not found {where}"
-    remedy = (
-        "correct the name" if online else "pass --online to ask the hub for its config.json, or name a local folder"
-    )
-    return _unavailable(problem, remedy)
+def _unknown() -> Found:
+    problem = "no folder here, and not found in the catalogue and the hub's local cache"
+    return _unavailable(problem, "pass --online to ask the hub for its config.json, or name a local folder")
 
 
 def _unavailable(problem: str, remedy: str) -> Found:

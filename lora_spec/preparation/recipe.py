@@ -11,6 +11,9 @@ from torch import nn
 from lora_spec.diagnostics import Diagnostic, SpecError
 from lora_spec.inventory.live import tree_of
 from lora_spec.inventory.sources import Found
+from lora_spec.planning.memory import run_of
+from lora_spec.planning.plan import make_plan
+from lora_spec.planning.values import Plan
 from lora_spec.preparation.adapter_folder import find_adapter
 from lora_spec.preparation.build import build
 from lora_spec.preparation.build_tiny import build_tiny
@@ -21,7 +24,7 @@ from lora_spec.preparation.peft_config import peft_config
 from lora_spec.preparation.peft_words import listening, without_false
 from lora_spec.preparation.rehearsal import rehearse_loading, rehearse_new
 from lora_spec.preparation.report import OnStep, StepLog
-from lora_spec.preparation.values import PreparedModel
+from lora_spec.preparation.values import Check, PreparedModel
 from lora_spec.preparation.verify import verify
 from lora_spec.preparation.wrap import (
     enable_input_require_grads,
@@ -95,6 +98,7 @@ def _prepare(model: Any, spec: LoraSpec, log: StepLog, *, online: bool, changes:
     # Plan and check first: from here on a refusal would leave the model half changed.
     adapter = find_adapter(lora.adapter_path, online=online) if lora.adapter_path is not None else None
     refuse_checkpointing(model, spec.prepare.gradient_checkpointing)
+    plan = make_plan(spec, Found(tree_of(model), "live"), run_of(spec))
     if adapter is None:
         _refuse_dead_targets(model, spec)
         rehearse_new(model, spec)
@@ -134,17 +138,36 @@ def _prepare(model: Any, spec: LoraSpec, log: StepLog, *, online: bool, changes:
     # shard: goes here, after the cast and before the weights; spec.prepare.fsdp is refused until it does
     # load_weights: goes here, into the shards; on one device `build` has brought them
 
-    return _finish(model, spec, log, without_false(heard, model.targeted_parameter_names), changes)
+    return _finish(model, spec, log, without_false(heard, model.targeted_parameter_names), changes, plan)
 
 
 def _finish(
-    model: Any, spec: LoraSpec | None, log: StepLog, heard: tuple[Diagnostic, ...], changes: tuple[str, ...]
+    model: Any,
+    spec: LoraSpec | None,
+    log: StepLog,
+    heard: tuple[Diagnostic, ...],
+    changes: tuple[str, ...],
+    plan: Plan | None = None,
 ) -> PreparedModel:
     with log.step("verify") as note:  # last: it proves what is there now
         checks = verify(model, spec)
+        if plan is not None:
+            checks = (*checks, as_planned(plan, model, quantized=spec is not None and spec.quantization is not None))
         note.did = f"{sum(check.passed is True for check in checks)} of {len(checks)} checks passed"
     trainable, total = count_parameters(model)
-    return PreparedModel(model, tuple(log.steps), checks, trainable, total, heard, changes=changes)
+    return PreparedModel(model, tuple(log.steps), checks, trainable, total, heard, plan, changes=changes)
+
+
+def as_planned(plan: Plan, model: Any, *, quantized: bool = False) -> Check:
+    """What trains is as much as the plan said before anything was wrapped."""
+    name, planned = "as-planned", (plan.trainable_parameters, plan.all_parameters)
+    trainable, total = count_parameters(model)
+    if None in planned or not plan.exact or quantized:
+        return Check(name, None, "not compared: there is no exact plan")
+    if planned == (trainable, total):
+        return Check(name, passed=True, detail=f"{trainable:,d} of {total:,d} parameters train, as planned")
+    detail = f"{trainable:,d} of {total:,d} parameters train; planned were {planned[0]:,d} of {planned[1]:,d}"
+    return Check(name, passed=False, detail=detail)
 
 
 def count_parameters(model: Any) -> tuple[int, int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from torch import nn
 
 from lora_spec.diagnostics import Diagnostic
+from lora_spec.planning.values import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class PreparedModel:
     trainable_parameters: int
     all_parameters: int
     diagnostics: tuple[Diagnostic, ...] = ()
-    plan: Any = None
-    """The ``Plan`` that the model was checked against, once there is one."""
+    plan: Plan | None = None
+    """What was planned from the model's structure before it was wrapped; None with LoRA off."""
     world_size: int = 1
     changes: tuple[str, ...] = field(default=())
     """What a tiny rehearsal made smaller."""

@@ -197,3 +197,17 @@ def test_a_folder_that_cannot_be_listed_is_trouble_and_the_rest_is_reported(
     code, result = run_json(capsys, ".")
     assert code == 2
     assert [file["path"] for file in result["files"]] == ["a.yaml"]
+
+
+def test_another_base_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.joinpath("a.yaml").write_text(GOOD)
+    code, report = run_json(capsys, "a.yaml", "--base-model", "openai-community/gpt2")
+    assert code == 1
+    [diagnostic] = report["files"][0]["diagnostics"]
+    assert diagnostic["message"] == "q_proj matches no module of GPT2LMHeadModel"
+
+
+def test_a_list_in_a_folder_is_none_of_our_business(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.joinpath("cases.yaml").write_text("- lora: 1\n")
+    assert run_json(capsys, ".")[1]["summary"]["skipped"] == 1
+    assert run_json(capsys, "cases.yaml")[0] == 1

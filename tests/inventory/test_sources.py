@@ -171,3 +171,26 @@ def test_a_config_that_transformers_cannot_build_says_why(tmp_path: Path) -> Non
     found = find_tree(folder_with(tmp_path / "m", {"model_type": "nonesuch", "architectures": ["Nonesuch"]}))
     assert found.source == "unavailable"
     assert found.problem.startswith("transformers cannot build the model: ")
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        ("LocalEntryNotFoundError", "the hub cannot be reached"),
+        ("GatedRepoError", "it is gated on the hub"),
+        ("RepositoryNotFoundError", "not found on the hub"),
+        ("HFValidationError", "not found on the hub"),
+    ],
+)
+def test_why_the_hub_has_no_config(monkeypatch: pytest.MonkeyPatch, error: str, problem: str) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    kind = getattr(pytest.importorskip("huggingface_hub.errors"), error)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise kind.__new__(kind)
+
+    monkeypatch.setattr(hub, "hf_hub_download", refuse)
+    found = find_tree("nobody/has-this", online=True)
+    assert found.tree is None
+    assert problem in found.problem
+    assert found.remedy
