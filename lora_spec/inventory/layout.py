@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 
@@ -23,6 +24,18 @@ def layer_of(name: str) -> int | None:
 def tower_of(name: str) -> str:
     """The part of a model that a module is in, by the words that public models use for their parts."""
     return min((_tower_of_segment(segment) for segment in name.split(".")), key=_ORDER.index, default=LANGUAGE)
+
+
+def tower_root(tower: str, names: Iterable[str]) -> str | None:
+    """The module that a tower is in: the shortest name that ends in a word of its kind."""
+    roots = [name for name in names if _tower_of_segment(name.rpartition(".")[2]) == tower == tower_of(name)]
+    return min(roots, key=len, default=None)
+
+
+def regex_for_inside(module: str) -> str:
+    """A regex for the full names of all that is inside a module."""
+    leaf = re.escape(module.rpartition(".")[2])
+    return rf".*\.{leaf}\..*" if "." in module else rf"{leaf}\..*"
 
 
 @cache

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity, closest
-from lora_spec.inventory.layout import layer_ranges
+from lora_spec.inventory.layout import LANGUAGE, PROJECTOR, layer_ranges, regex_for_inside, tower_of, tower_root
 from lora_spec.inventory.matching import Entry, Reason
 from lora_spec.inventory.tree import Kind
 from lora_spec.rules.ground import Ground, fullmatches, in_suffix
@@ -224,13 +224,16 @@ def _stopped_early(ground: Ground) -> bool:
 
 
 def _regex_for_inside(entry: Entry, ground: Ground) -> str | None:
-    """A regex for everything inside the module that an exclusion names."""
-    if entry.place is None and not re.fullmatch(r"[\w.\\]+", entry.entry):
+    """A regex for everything inside the module that an exclusion names, or in the tower that it means."""
+    if entry.place is None and not re.fullmatch(r"[\w.\\*]+", entry.entry):
         return None
-    name = entry.entry.replace("\\", "").strip(".")
+    name = entry.entry.replace("\\", "").strip(".*")
     inside = [n for n in ground.names if in_suffix(n, name)] or [n for n in ground.names if n.split(".")[0] == name]
-    at_the_top = any("." not in n for n in inside)
-    return (rf"{re.escape(name)}\..*" if at_the_top else rf".*\.{re.escape(name)}\..*") if inside else None
+    if inside:
+        return regex_for_inside(inside[0])
+    tower = tower_of(name)
+    root = tower_root(tower, ground.names) if tower not in (LANGUAGE, PROJECTOR) else None
+    return regex_for_inside(root) if root else None
 
 
 def _saved(ground: Ground) -> Iterator[Diagnostic]:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lora_spec.diagnostics import Diagnostic, Rule, Severity
-from lora_spec.inventory.layout import LANGUAGE, PROJECTOR, layer_of, layer_ranges, tower_of
-from lora_spec.inventory.matching import Adapted
+from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
+from lora_spec.inventory.layout import (
+    LANGUAGE,
+    PROJECTOR,
+    layer_of,
+    layer_ranges,
+    regex_for_inside,
+    tower_of,
+    tower_root,
+)
+from lora_spec.inventory.matching import Adapted, Entry
 from lora_spec.inventory.tree import Kind
 from lora_spec.rules.ground import Ground
 from lora_spec.rules.misapplied import RETURN_MORE
@@ -290,13 +298,11 @@ def _ranks(ground: Ground) -> Iterator[Diagnostic]:
 
 def _places_reached(ground: Ground) -> Iterator[Diagnostic]:
     """Routers, towers and convolutions that names or all-linear reach; a regex or a full path says what it means."""
-    for entry, path in ground.entries("target_modules"):
-        is_word = entry.entry.lower() == "all-linear"
-        if entry.place is None and not is_word:
-            continue
-        adapted = [a for a in (*ground.matched.modules, *ground.matched.parameters) if a.name in set(entry.effect)]
+    everything = {a.name: a for a in (*ground.matched.modules, *ground.matched.parameters)}
+    yield from _towers(ground)
+    for entry, path in _names_and_words(ground):
+        adapted = [everything[name] for name in entry.effect if name in everything]
         yield from _router(entry.entry, adapted, path, ground)
-        yield from _tower(entry.entry, adapted, path, ground)
         convolutions = [a.name for a in adapted if a.kind is Kind.CONV]
         if convolutions:
             message = f"{entry.entry} also adapts the convolution {convolutions[0]}"
@@ -327,22 +333,39 @@ def _is_router(name: str) -> bool:
     return leaf in ROUTERS or (leaf == "weight" and owner in ROUTERS)
 
 
-def _tower(entry: str, adapted: list[Adapted], path: tuple[str | int, ...], ground: Ground) -> Iterator[Diagnostic]:
-    by_tower: dict[str, list[str]] = {}
-    for one in adapted:
-        by_tower.setdefault(tower_of(one.name), []).append(one.name)
-    others = {tower: names for tower, names in by_tower.items() if tower not in (LANGUAGE, PROJECTOR)}
-    if "." in entry or LANGUAGE not in by_tower:
-        return
-    for tower, names in others.items():
-        root = _tower_root(names[0])
-        message = f"{entry} also adapts {len(names)} modules of the {tower} tower, such as {names[0]}"
-        remedy = rf"leave it out with exclude_modules: {{regex: '(.*\.)?{root}\..*'}}"
-        yield at_value(ground.parsed.places, path, TOWER_ADAPTED, message, remedy)
+def _names_and_words(ground: Ground) -> Iterator[tuple[Entry, DocumentPath]]:
+    for entry, path in ground.entries("target_modules"):
+        if entry.place is not None or entry.entry.lower() == "all-linear":
+            yield entry, path
 
 
-def _tower_root(name: str) -> str:
-    return next(segment for segment in name.split(".") if tower_of(segment) not in (LANGUAGE, PROJECTOR))
+def _towers(ground: Ground) -> Iterator[Diagnostic]:
+    """Towers that entries reach beside the language model: one message a tower, at the first of them."""
+    reached: dict[str, list[tuple[Entry, DocumentPath, list[str]]]] = {}
+    for entry, path in _names_and_words(ground):
+        by_tower: dict[str, list[str]] = {}
+        for name in entry.effect:
+            by_tower.setdefault(tower_of(name), []).append(name)
+        if LANGUAGE in by_tower and "." not in entry.entry:
+            for tower in by_tower.keys() - {LANGUAGE, PROJECTOR}:
+                reached.setdefault(tower, []).append((entry, path, by_tower[tower]))
+    for tower, entries in sorted(reached.items()):
+        root = tower_root(tower, ground.names)
+        if root is None or _meant_to_be_excluded(root, tower, ground):
+            continue
+        said = ", ".join(entry.entry for entry, _, _ in entries)
+        names = [name for _, _, names in entries for name in names]
+        verb = "adapts" if len(entries) == 1 else "adapt"
+        message = f"{said} also {verb} {len(names)} modules of the {tower} tower, such as {names[0]}"
+        value = {"regex": regex_for_inside(root)} if ground.parsed.dialect == "lora-spec" else regex_for_inside(root)
+        remedy = f"leave it out with exclude_modules: {ground.parsed.places.spelled(value)}"
+        yield at_value(ground.parsed.places, entries[0][1], TOWER_ADAPTED, message, remedy)
+
+
+def _meant_to_be_excluded(root: str, tower: str, ground: Ground) -> bool:
+    """Whether an exclusion means the tower and excludes nothing, which is told there."""
+    dead = [entry for entry in ground.matched.of("exclude_modules") if not entry.effect]
+    return any(root in entry.names or tower_of(entry.entry) == tower for entry in dead)
 
 
 def _coverage(ground: Ground) -> Iterator[Diagnostic]:

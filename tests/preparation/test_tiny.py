@@ -11,6 +11,7 @@ from lora_spec.preparation.build import SHIPPED
 from lora_spec.preparation.build_tiny import tiny_model
 from lora_spec.preparation.recipe import load, prepare
 from lora_spec.preparation.tiny import CannotShrink, shrink_config
+from lora_spec.rules import misapplied
 from lora_spec.spec.root import LoraSpec
 
 MODELS = Path(__file__).parents[3] / "shared" / "models"
@@ -77,7 +78,15 @@ def test_what_peft_refuses_is_refused_in_the_rehearsal_too():
 
 
 @pytest.mark.skipif(not MODELS.is_dir(), reason=f"no {MODELS}")
-def test_a_forward_pass_that_an_adapter_breaks_is_found():
+def test_a_router_that_an_adapter_breaks_is_refused():
+    with pytest.raises(SpecError, match=r"LS233.*Llama4Router returns more than one value"):
+        load(spec_for(MODELS / "Llama-4-Scout-17B-16E-Instruct"), tiny=True)
+
+
+@pytest.mark.skipif(not MODELS.is_dir(), reason=f"no {MODELS}")
+def test_a_forward_pass_that_an_adapter_breaks_is_found(monkeypatch):
+    """Where no rule knows the module, the proof does."""
+    monkeypatch.setattr(misapplied, "RETURN_MORE", set())
     prepared = load(spec_for(MODELS / "Llama-4-Scout-17B-16E-Instruct"), tiny=True)  # the router returns a tuple
     assert not prepared.passed
     found = next(check for check in prepared.checks if check.name == "gradients-reach-adapters")
