@@ -60,13 +60,15 @@ class Node:
         self.tensors: dict[str, Tensor] = {}
 
     def child(self, name: str) -> Node | None:
-        """The module that an attribute gives: a wrapper of a saved module passes on to its copy."""
+        """The module that an attribute gives: a wrapper of a saved module passes on to its copy, adapted attention has
+        a property for its output (`MultiheadAttention.out_proj`, PEFT 0.21.2).
+        """
+        if self.role is Role.LORA and self.kind is Kind.ATTENTION and name == "out_proj":
+            return self.children["base_layer"].children[name].base
         if name in self.children:
             return self.children[name]
         if self.role is Role.SAVED:
             return self.children["modules_to_save"].children["default"].child(name)
-        if self.role is Role.LORA and self.kind is Kind.ATTENTION and name == "out_proj":
-            return self.children["base_layer"].children[name].base
         return None
 
     @property
@@ -142,6 +144,20 @@ def find(root: Node, name: str) -> Node:
             raise RefusedError(Reason.LOST_MODULE, "AttributeError", name)
         node = inner
     return node
+
+
+def name_now(root: Node, name: str) -> str:
+    """The name under which `named_modules` has what `get_submodule` finds by ``name``: copies have longer ones."""
+    node, path = root, []
+    for part in name.split(".") if name else ():
+        if node.role is Role.SAVED and part not in node.children:
+            path += ["modules_to_save", "default"]
+        inner = node.child(part)
+        if inner is None:
+            raise RefusedError(Reason.LOST_MODULE, "AttributeError", name)
+        node = inner
+        path.append(part)
+    return ".".join(path)
 
 
 def placed(root: Node, name: str) -> tuple[Node, Node]:

@@ -10,7 +10,8 @@ from lora_spec.inventory.matching.names import Matcher, matcher
 from lora_spec.inventory.matching.result import Adapted, Biases, RefusedError, Saved, Tokens
 from lora_spec.inventory.matching.selection import Selection, written_matcher
 from lora_spec.inventory.matching.settings import Settings
-from lora_spec.inventory.tree import ModuleTree
+from lora_spec.inventory.matching.shapes import NEED_WEIGHT
+from lora_spec.inventory.tree import Kind, ModuleTree
 
 
 class Record:
@@ -70,7 +71,20 @@ class Record:
             yield "init eva: it sets the ranks when it sees the data"
         if init.startswith("pissa_niter") and any(m.rank > min(m.in_out) for m in self.modules):
             yield "init pissa: a rank above the smaller side of a layer is cut"
+        if init.startswith(NEED_WEIGHT) and written.target_parameters:
+            yield f"init {init}: it reads weights in a way of its own where parameters are adapted"
+        names = {made.name for made in (*self.saved, *(tokens for tokens, _ in self.tokens))}
+        if written.trainable_token_indices is not None and any(_inside(name, names) for name in names):
+            yield "a saved module inside a saved module, with trainable tokens: which copy of the embedding a model finds"
+        attention = {module.name for module in self.modules if module.kind is Kind.ATTENTION}
+        if attention and (written.target_parameters or any(_inside(name, attention) for name in names)):
+            yield "multi-head attention that is adapted as a whole and wrapped inside as well"
         odd = [entry for entry in written.modules_to_save or () if "base_model".endswith(entry)]
         odd += [entry for entry in written.modules_to_save or () if "base_model.model".endswith(entry)]
         if odd:
             yield "modules_to_save: an entry that is the end of PEFT's own base_model.model"
+
+
+def _inside(name: str, names: set[str]) -> bool:
+    parts = name.split(".")
+    return any(".".join(parts[:end]) in names for end in range(1, len(parts)))

@@ -85,8 +85,6 @@ def _convolution(module: Module, rank: int, settings: Settings) -> Tensors:
     _check_variant(module, settings, dora=True)
     if settings.init_lora_weights not in (True, False, "gaussian", "lora_ga"):
         raise RefusedError(Reason.VARIANT, "ValueError", module.name)
-    if settings.use_dora and module.groups > 1:
-        raise RefusedError(Reason.VARIANT, "RuntimeError", module.name)
     outputs, inputs, *kernel = weight
     ones = (1,) * len(kernel)
     inputs *= module.groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lora_spec.inventory.matching.graph import Node, Role, find
+from lora_spec.inventory.matching.graph import Node, Role, find, name_now
 from lora_spec.inventory.matching.names import compiled
 from lora_spec.inventory.matching.result import Reason, RefusedError
 from lora_spec.inventory.matching.settings import Settings
@@ -71,7 +71,7 @@ def tied_now(root: Node, tree: ModuleTree) -> tuple[str, ...]:
     LoRA layer or a token wrapper it finds the weight, under a saved module it does not.
     """
     embedding = tree.input_embeddings or ""
-    if not tree.tied_modules or _below(find(root, embedding)) is None:
+    if not tree.tied_modules or name_now(root, embedding) != embedding or _below(find(root, embedding)) is None:
         return ()
     return tuple(sorted(name + (_below(find(root, name)) or "") for name in tree.tied_modules))
 

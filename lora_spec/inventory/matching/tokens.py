@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from math import prod
 
-from lora_spec.inventory.matching.graph import TUNERS, Node, Role, Tensor, find
+from lora_spec.inventory.matching.graph import TUNERS, Node, Role, Tensor, find, name_now
 from lora_spec.inventory.matching.result import Reason, RefusedError, Tokens
 from lora_spec.inventory.matching.settings import Settings
 from lora_spec.inventory.matching.ties import tied_now
@@ -18,7 +18,7 @@ Layers = dict[str, tuple[int, ...]]
 
 def train_tokens(tree: ModuleTree, root: Node, settings: Settings) -> list[tuple[Tokens, str]]:
     """The rows that are trained, with the entry that named the module."""
-    layers = _layers(tree, settings)
+    layers = _layers(tree, root, settings)
     both = [name for name in layers if name in (settings.modules_to_save or ())]
     if both:
         raise RefusedError(Reason.TOKENS_AND_SAVED, "ValueError", *both)
@@ -36,10 +36,10 @@ def train_tokens(tree: ModuleTree, root: Node, settings: Settings) -> list[tuple
     return done
 
 
-def _layers(tree: ModuleTree, settings: Settings) -> Layers:
+def _layers(tree: ModuleTree, root: Node, settings: Settings) -> Layers:
     if settings.tokens_by_name:
         return dict(settings.trainable_token_indices or ())  # type: ignore[arg-type]
-    name = tree.input_embeddings or "embed_tokens"
+    name = name_now(root, tree.input_embeddings) if tree.input_embeddings else "embed_tokens"
     return {name: tuple(settings.trainable_token_indices or ())}  # type: ignore[arg-type]
 
 
@@ -47,7 +47,7 @@ def _tied_layers(tree: ModuleTree, root: Node, layers: Layers) -> list[str]:
     """Of several layers those that are tied to each other."""
     if len(layers) < 2 or not tree.tie_word_embeddings:
         return []
-    embedding = tree.input_embeddings or ""
+    embedding = name_now(root, tree.input_embeddings or "")
     others = tied_now(root, tree)
     return [
         name
