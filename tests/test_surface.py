@@ -37,7 +37,8 @@ def test_commands_and_flags() -> None:
     }
     assert flags == {
         "check": [
-            *("--dialect", "--fail-on", "--format", "--help", "--ignore", "--no-model", "--select"),
+            *("--base-model", "--dialect", "--fail-on", "--format", "--help", "--ignore", "--no-model", "--online"),
+            "--select",
             "--stdin-filename",
         ],
         "plan": [
