@@ -80,9 +80,13 @@ def load(spec: LoraSpec, *, online: bool = False, tiny: bool = False, on_step: O
     changes: tuple[str, ...] = ()
     with hub(online=online):
         _refuse(None, spec)
+        if tiny and spec.quantization is not None:
+            spec = spec.model_copy(update={"quantization": None})
+            changes = (*changes, "quantization left out: random weights are not quantised")
         with log.step("build") as note:  # on one device the weights come with it
             if tiny:
-                model, changes = build_tiny(spec, online=online)
+                model, smaller = build_tiny(spec, online=online)
+                changes = (*changes, *smaller)
                 note.did = f"{type(model).__name__}, tiny, random weights"
             else:
                 model, note.did = build(spec, online=online)
@@ -98,6 +102,12 @@ def _prepare(model: Any, spec: LoraSpec, log: StepLog, *, online: bool, changes:
     # Plan and check first: from here on a refusal would leave the model half changed.
     adapter = find_adapter(lora.adapter_path, online=online) if lora.adapter_path is not None else None
     refuse_checkpointing(model, spec.prepare.gradient_checkpointing)
+    if spec.quantization is not None and not getattr(model, "is_quantized", False):
+        words = f"the model is not quantised, and quantization asks for {spec.quantization.bits} bit"
+        remedy = (
+            "remove quantization, or quantise the model where it is loaded: the shipped model's random weights are not"
+        )
+        raise fault(STEP_UNAVAILABLE, words, remedy, at=("quantization",))
     plan = make_plan(spec, Found(tree_of(model), "live"), run_of(spec))
     if adapter is None:
         _refuse_dead_targets(model, spec)

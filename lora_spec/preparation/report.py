@@ -32,7 +32,10 @@ class StepCrashedError(RuntimeError):
     def __init__(self, step: str, error: Exception) -> None:
         """Name the step and the error."""
         self.step = step
-        super().__init__(f"the step {step} crashed: {type(error).__name__}: {error}")
+        if isinstance(error, ImportError):  # a package that only some settings need, such as bitsandbytes
+            super().__init__(f"the step {step} needs a package that is not installed here: {error}")
+        else:
+            super().__init__(f"the step {step} crashed: {type(error).__name__}: {error}")
 
 
 @dataclass(slots=True)

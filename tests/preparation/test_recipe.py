@@ -10,7 +10,9 @@ from peft import get_peft_model
 from safetensors.torch import load_file
 
 from lora_spec.diagnostics import SpecError
-from lora_spec.preparation.recipe import load, prepare
+from lora_spec.preparation.recipe import as_planned, load, prepare
+from lora_spec.preparation.values import Check
+from lora_spec.spec.quantization import Quantization
 from lora_spec.spec.root import LoraSpec
 
 # PEFT 0.21.2 asks transformers 5.24.0 by a deprecated name
@@ -52,6 +54,25 @@ def test_without_a_seed_the_adapter_is_drawn_as_peft_draws_it(base, spec):
 def test_sharding_is_refused_not_ignored(base, spec):
     with pytest.raises(SpecError, match=r"LS304 prepare.fsdp: sharding \(fsdp2\) is not available"):
         prepare(base(), spec({"fsdp": {"strategy": "fsdp2"}}))
+
+
+def test_what_trains_is_held_against_the_plan(base, spec):
+    prepared = prepare(base(), spec())
+    assert prepared.checks[-1] == Check(
+        "as-planned", passed=True, detail="7,168 of 221,248 parameters train, as planned"
+    )
+    assert prepared.plan.trainable_parameters == 7168
+    surplus = prepared.plan._replace(trainable_parameters=7167)
+    assert as_planned(surplus, prepared.model).passed is False
+
+
+def test_a_model_that_is_not_quantised_as_asked_is_refused(base, spec):
+    asked = spec().model_copy(update={"quantization": Quantization(bits=4)})
+    with pytest.raises(SpecError, match="LS304 quantization: the model is not quantised, and quantization asks for 4"):
+        prepare(base(), asked)
+    rehearsed = load(asked, tiny=True)
+    assert "quantization left out: random weights are not quantised" in rehearsed.changes
+    assert rehearsed.passed
 
 
 def test_a_model_that_peft_has_wrapped_is_refused(base, spec):
@@ -172,8 +193,9 @@ def test_a_model_that_cannot_be_copied_is_prepared_and_its_round_trip_not_judged
     model = base()
     model.kept = threading.Lock()
     prepared = prepare(model, spec())
-    *others, last = prepared.checks
-    assert all(check.passed for check in others)
+    checks = {check.name: check for check in prepared.checks}
+    last = checks.pop("save-load-round-trip")
+    assert all(check.passed for check in checks.values())
     assert (last.passed, last.detail) == (
         None,
         "not run: the model cannot be copied (cannot pickle '_thread.lock' object)",
