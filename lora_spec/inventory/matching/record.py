@@ -73,7 +73,7 @@ class Record:
             yield "init pissa: a rank above the smaller side of a layer is cut"
         if init.startswith(NEED_WEIGHT) and written.target_parameters:
             yield f"init {init}: it reads weights in a way of its own where parameters are adapted"
-        names = {made.name for made in (*self.saved, *(tokens for tokens, _ in self.tokens))}
+        names = {saved.name for saved in self.saved} | {tokens.name for tokens, _ in self.tokens}
         if written.trainable_token_indices is not None and any(_inside(name, names) for name in names):
             yield "a saved module inside a saved module, with trainable tokens: which copy of the embedding a model finds"
         attention = {module.name for module in self.modules if module.kind is Kind.ATTENTION}
