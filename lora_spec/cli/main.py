@@ -127,9 +127,9 @@ def _add_plan(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
+    number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
     return number
 
 

@@ -46,19 +46,20 @@ def _write(plan: Plan, capacity: int | None, arguments: argparse.Namespace) -> i
     if arguments.html:
         from lora_spec.reports.plan_html import plan_as_html
 
-        return write_whole(Path(arguments.html), plan_as_html(plan))
+        if code := write_whole(Path(arguments.html), plan_as_html(plan)):
+            return code
     if arguments.json:
         sys.stdout.write(json.dumps(plan_as_json(plan), indent=2, ensure_ascii=False) + "\n")
-        return 0
-    sys.stdout.write(plan_as_text(plan))
-    if capacity is not None:
-        sys.stdout.write("\n" + fit_as_text(plan, capacity))
+    elif not arguments.html:
+        sys.stdout.write(plan_as_text(plan) + "\n" * (capacity is not None))
+    if capacity is not None and not arguments.json:
+        sys.stdout.write(fit_as_text(plan, capacity))
     return 0
 
 
 def _bytes(text: str) -> int | None:
     """A size such as ``80GB`` (powers of 1000) or ``80GiB`` (of 1024)."""
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:([KMGT])(i?)B?|B)\s*", text, re.IGNORECASE)
     if found is None:
         return None
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** _PREFIXES.index(found[2].upper()))
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** _PREFIXES.index((found[2] or "").upper()))

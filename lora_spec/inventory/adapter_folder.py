@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,11 +54,60 @@ def _config(path: Path) -> tuple[dict[str, Any] | None, str]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None, f"it has no {CONFIG}"
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return None, f"its {CONFIG} cannot be read ({type(error).__name__})"
     if not isinstance(config, dict):
         return None, f"its {CONFIG} is not a JSON object"
+    kind = config.get("peft_type", "LORA")
+    if kind != "LORA":
+        return None, f"its {CONFIG} is that of another method: peft_type is {json.dumps(kind)}"
+    for key, fits in _SHAPES.items():
+        if key in config and not fits(config[key]):
+            return None, f"its {CONFIG} is broken: {key} is {json.dumps(config[key])[:40]}"
     return config, ""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_rank(value: object) -> bool:
+    return _is_number(value) and isinstance(value, int) and value > 0
+
+
+def _are(is_one: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: value is None or (isinstance(value, list) and all(map(is_one, value)))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_names(value: object) -> bool:
+    return _is_text(value) or _are(_is_text)(value)
+
+
+def _are_layers(value: object) -> bool:
+    return isinstance(value, int) or _are(lambda item: isinstance(item, int))(value)
+
+
+def _is_pattern(value: object) -> bool:
+    return value is None or (isinstance(value, dict) and all(map(_is_number, value.values())))
+
+
+_SHAPES: dict[str, Callable[[object], bool]] = {
+    "r": _is_rank,
+    "lora_alpha": _is_number,
+    "target_modules": _are_names,
+    "target_parameters": _are(_is_text),
+    "exclude_modules": _are_names,
+    "modules_to_save": _are(_is_text),
+    "layers_to_transform": _are_layers,
+    "layers_pattern": _are_names,
+    "rank_pattern": _is_pattern,
+    "alpha_pattern": _is_pattern,
+}
+"""What PEFT writes for the settings that say which modules an adapter is on."""
 
 
 def _inner(folder: Path) -> Path | None:

@@ -44,6 +44,8 @@ def read_config(path: Path) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path} cannot be read: it is nested too deeply") from None
     if not isinstance(config, dict):
         raise ValueError(f"{path} is no JSON object")  # noqa: TRY004 - the file's fault, not the caller's
     return config

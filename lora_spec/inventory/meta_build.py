@@ -38,16 +38,25 @@ def load_config(config: dict[str, Any]) -> tuple[Any, str]:
 
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "config.json").write_text(json.dumps(config), encoding="utf-8")
-        architecture = next(iter(config.get("architectures") or ()), "")
-        known = config.get("model_type") in transformers.CONFIG_MAPPING
-        native = getattr(transformers, architecture, None)
-        if known or native is None:
+        architecture, said = _architecture(config), config.get("model_type")
+        known = isinstance(said, str) and said in transformers.CONFIG_MAPPING
+        native = getattr(transformers, architecture, None) if architecture else None
+        if not known and native is None:
+            raise ValueError(f"transformers {transformers.__version__} has no model type {json.dumps(said)}")
+        if known:
             note = f"structure of transformers' own {architecture or 'class'}; the repository's code was not run"
             loaded = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
             return loaded, note if config.get("auto_map") else ""
-    said = {key: value for key, value in config.items() if key not in ("auto_map", "model_type")}
+    said_otherwise = {key: value for key, value in config.items() if key not in ("auto_map", "model_type")}
     note = f"{config.get('model_type')} is not a type of transformers: structure of its own {architecture}"
-    return native.config_class.from_dict(said), note
+    return native.config_class.from_dict(said_otherwise), note
+
+
+def _architecture(config: dict[str, Any]) -> str:
+    """The first class that the config names; empty where it names none."""
+    named = config.get("architectures")
+    first = named[0] if isinstance(named, list) and named else named
+    return first if isinstance(first, str) else ""
 
 
 def choose_class(config: Any, model_class: str | None) -> Any:
@@ -57,6 +66,8 @@ def choose_class(config: Any, model_class: str | None) -> Any:
     import transformers
 
     if model_class is not None:
+        if not hasattr(transformers, model_class):
+            raise ValueError(f"transformers {transformers.__version__} has no class {model_class}")
         return getattr(transformers, model_class)
     mapping = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING
     is_causal = type(config) in mapping

@@ -1,6 +1,7 @@
 """`lora-spec plan` and `lora-spec init`."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,51 @@ def test_init_writes_a_file_that_check_finds_clean(file: Path, capsys: pytest.Ca
 def test_init_of_a_model_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "nobody/has-this"]) == 2
     assert "pass --online" in capsys.readouterr().err
+
+
+def test_a_page_is_written_through_to_a_pipe(file: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert main(["plan", str(file), "--html", str(pipe), "--overwrite"]) == 0
+    assert os.read(reader, 9) == b"<!doctype"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_json_beside_a_page(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "plan.html"
+    assert main(["plan", str(file), "--json", "--html", str(page)]) == 0
+    assert page.exists()
+    assert json.loads(capsys.readouterr().out)["lora"] is True
+
+
+@pytest.mark.parametrize("size", ["80", "8iB", ".5G"])
+def test_a_size_needs_a_unit(file: Path, capsys: pytest.CaptureFixture[str], size: str) -> None:
+    assert main(["plan", str(file), "--fit", size]) == 2
+    assert "is no size" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "x"])
+def test_a_count_is_a_whole_number(file: Path, capsys: pytest.CaptureFixture[str], size: str) -> None:
+    with pytest.raises(SystemExit):
+        main(["plan", str(file), "--world-size", size])
+    assert f"{size} is no whole number of at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ('{"r": 8, "target_modules": 5}', "is broken: target_modules is 5"),
+        ('{"r": 8, "target_modules": ["q_proj"], "rank_pattern": [1]}', "is broken: rank_pattern is [1]"),
+        ('{"peft_type": "IA3"}', 'is that of another method: peft_type is "IA3"'),
+        ("[" * 100_000, "cannot be read (RecursionError)"),
+    ],
+)
+def test_an_adapter_that_is_broken(tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str, words: str) -> None:
+    (tmp_path / "adapter_config.json").write_text(config, encoding="utf-8")
+    (tmp_path / "adapter_model.safetensors").touch()
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"base_model: Qwen/Qwen2.5-0.5B\nlora: {{adapter_path: {tmp_path}}}\n", encoding="utf-8")
+    assert main(["plan", str(spec)]) == 1
+    assert words in capsys.readouterr().err
