@@ -27,15 +27,17 @@ from small_models import build, classifier, model_types, named_class, of_config,
 from specs_on_models import few_specs, many_specs
 
 from lora_spec.inventory.live import tree_of
-from lora_spec.inventory.matching import match
+from lora_spec.inventory.matching import Match, Reason, match
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "models"
 
 FEW_LAYERS = 6
 DRAWS = 400
 
-EXCEPTIONS: dict[str, str] = {}
-"""Cases that do not agree, as `name of the model: spec`, with the reason; `match` says `inexact` there."""
+EXCEPTIONS = {
+    Reason.INDEX_OUT_OF_RANGE: "the meta device looks up no rows; test_against_peft.py shows it with weights",
+}
+"""Refusals that PEFT does not show here, with the reason. Besides them, what differs must say that it is inexact."""
 
 Make = Callable[[], Any]
 
@@ -137,11 +139,16 @@ def _tried(case: Case, model: Any, tree: Any, arguments: Iterable[dict[str, Any]
         if not different:
             agreed += 1
             refused += said.refusal is not None
-        elif not said.exact or f"{case.name}: {spec}" in EXCEPTIONS:
+        elif excused(said):
             unsure += 1
         else:
             faults.append(f"{case.name}: {_cut(spec)}\n    " + "\n    ".join(different))
     return Result(case.name, agreed, refused, unsure, tuple(faults))
+
+
+def excused(said: Match) -> bool:
+    """Whether a difference is listed, or the match says itself that it is not exact."""
+    return not said.exact or (said.refusal is not None and said.refusal.reason in EXCEPTIONS)
 
 
 def _cut(spec: dict[str, Any]) -> str:
@@ -175,7 +182,7 @@ def _report(chosen: list[Case], results: list[Result], seconds: float) -> None:
         refused, faults = sum(r.refused for r in built), sum(len(r.faults) for r in built)
         print(
             f"({part}) {len(built)} models, {agreed + unsure + faults} wraps: {agreed} agree "
-            f"({refused} of them that PEFT refuses), {unsure} said to be inexact, {faults} differ"
+            f"({refused} of them that PEFT refuses), {unsure} excused, {faults} differ"
         )
     for result in results:
         if result.not_built:
