@@ -47,6 +47,7 @@ def load_config(config: dict[str, Any]) -> tuple[Any, str]:
             note = f"structure of transformers' own {architecture or 'class'}; the repository's code was not run"
             loaded = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
             return loaded, note if config.get("auto_map") else ""
+    assert native is not None
     said_otherwise = {key: value for key, value in config.items() if key not in ("auto_map", "model_type")}
     note = f"{config.get('model_type')} is not a type of transformers: structure of its own {architecture}"
     return native.config_class.from_dict(said_otherwise), note

@@ -56,8 +56,10 @@ def _entries(plan: Plan) -> Iterator[str]:
     if not plan.entries:
         return
     yield f"{'entry':<40} {'matched':>8} {'layers':>12} {'trainable':>17}"
-    for entry in plan.entries:
+    for entry in plan.entries[:GROUPS_SHOWN]:
         yield _entry(entry)
+    if len(plan.entries) > GROUPS_SHOWN:
+        yield f"… and {len(plan.entries) - GROUPS_SHOWN} more entries (--json lists them)"
 
 
 def _entry(entry: PlanEntry) -> str:

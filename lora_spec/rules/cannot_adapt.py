@@ -77,7 +77,7 @@ def inspect_refusal(ground: Ground) -> Iterator[Diagnostic]:
     while refusal is not None and refusal.reason not in SAID_ELSEWHERE:
         if not ground.sound and refusal.reason in OF_SETTINGS:
             return
-        told = _TOLD[refusal.reason]
+        told = _told(refusal, ground)
         path = _cause(refusal, told.field, ground)
         if ground.parsed.knows(path):
             yield _diagnostic(refusal, told, path, ground)
@@ -86,6 +86,15 @@ def inspect_refusal(ground: Ground) -> Iterator[Diagnostic]:
             return
         arguments = remaining
         refusal = match(ground.tree, arguments).refusal
+
+
+def _told(refusal: Refusal, ground: Ground) -> _Told:
+    """How it is told; PEFT has one reason for a module to be saved and for tokens of it to be trained."""
+    saved = ground.lora.modules_to_save or ()
+    is_saved = any(name.endswith(entry) for name in refusal.names for entry in saved)
+    if refusal.reason is Reason.SAVED_ADAPTED and ground.lora.trainable_token_indices and not is_saved:
+        return _TOKENS_OF_ADAPTED
+    return _TOLD[refusal.reason]
 
 
 def _without(arguments: dict[str, object], path: DocumentPath, ground: Ground) -> dict[str, object] | None:
@@ -305,6 +314,13 @@ _TOLD = {
     ),
 }
 """How each refusal is told; ``_words`` fills the braces."""
+
+
+_TOKENS_OF_ADAPTED = _Told(
+    "trainable_token_indices",
+    "{first}: its tokens are to be trained, and it is adapted too",
+    "leave it out of target_modules, or remove trainable_token_indices",
+)
 
 
 def _cause(refusal: Refusal, field: str, ground: Ground) -> DocumentPath:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity, closest
 from lora_spec.inventory.layout import LANGUAGE, PROJECTOR, layer_ranges, regex_for_inside, tower_of, tower_root
 from lora_spec.inventory.matching import Entry, Reason
+from lora_spec.inventory.matching.tables import experts_of
 from lora_spec.inventory.tree import Kind
 from lora_spec.rules.ground import Ground, fullmatches, in_suffix
 from lora_spec.rules.leaf_names import LEAF_NAMES
@@ -23,6 +24,15 @@ EXCLUSION_MATCHES_NOTHING = Rule(
     "name. What was meant to be left out is adapted.",
     "lora: {rank: 16, alpha: 32, target_modules: all-linear, exclude_modules: [mlp]}",
     r"lora: {rank: 16, alpha: 32, target_modules: all-linear, exclude_modules: {regex: '.*\.mlp\..*'}}",
+)
+EXCLUDES_NO_TARGET = Rule(
+    "LS234",
+    "excludes-no-target",
+    Severity.INFO,
+    "The exclusion names modules that the targets do not reach. The adapter is what the file says; without the "
+    "exclusion it would be the same.",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj], exclude_modules: [lm_head]}",
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj]}",
 )
 EXCLUSION_MISSES_EXPERTS = Rule(
     "LS206",
@@ -61,6 +71,7 @@ LAYER_MATCHES_NOTHING = Rule(
 )
 RULES = (
     EXCLUSION_MATCHES_NOTHING,
+    EXCLUDES_NO_TARGET,
     EXCLUSION_MISSES_EXPERTS,
     SAVED_MATCHES_NOTHING,
     PATTERN_MATCHES_NOTHING,
@@ -82,7 +93,7 @@ def _targets(ground: Ground) -> Iterator[Diagnostic]:
         for entry, path in ground.entries(field):
             if entry.names or entry.effect or entry.entry.lower() == "all-linear" or _is_half(entry.entry, ground):
                 continue
-            if _stopped_early(ground) and _is_there(entry, field, ground):
+            if _stopped_early(ground) and (_is_there(entry, field, ground) or _is_converted(entry.entry, ground)):
                 continue
             yield _no_target(entry, path, field, ground)
 
@@ -93,6 +104,12 @@ def _is_there(entry: Entry, field: str, ground: Ground) -> bool:
     if entry.place is None:
         return bool(fullmatches(entry.entry, names))
     return any(in_suffix(name, entry.entry) for name in names)
+
+
+def _is_converted(entry: str, ground: Ground) -> bool:
+    """Whether PEFT takes the name for fused experts', which it had not come to."""
+    experts = experts_of(ground.tree.model_type)
+    return experts is not None and entry in experts.renamed
 
 
 def _is_half(entry: str, ground: Ground) -> bool:
@@ -113,12 +130,18 @@ def _no_target(entry: Entry, path: DocumentPath, field: str, ground: Ground) -> 
     if (fused := _fused(entry.entry, ground)) and field == "target_modules":
         remedy = f"its experts are fused in parameters: write target_parameters: {yaml_text(list(fused))}"
         return at_value(places, path, TARGET_MATCHES_NOTHING, message, remedy)
-    meant = _moved_regex(entry.entry, names) if entry.place is None else nearest_name(entry.entry, names)
+    meant = _moved_regex(entry.entry, names) if entry.place is None else _meant(entry.entry, names, field, ground)
     if meant is None:
         return at_value(places, path, TARGET_MATCHES_NOTHING, message, _what_there_is(field, ground))
     value = {"regex": meant} if entry.place is None and ground.parsed.dialect == "lora-spec" else meant
     fixes = places.replacement(path, value)
     return at_value(places, path, TARGET_MATCHES_NOTHING, message, f"did you mean {meant}?", fixes)
+
+
+def _meant(entry: str, names: tuple[str, ...], field: str, ground: Ground) -> str | None:
+    """The name that a list entry was probably meant to be; those of experts that PEFT converts are names too."""
+    experts = experts_of(ground.tree.model_type) if field == "target_modules" else None
+    return nearest_name(entry, (*names, *(experts.renamed if experts else ())))
 
 
 def _fused(entry: str, ground: Ground) -> tuple[str, ...]:
@@ -196,13 +219,16 @@ def _exclusions(ground: Ground) -> Iterator[Diagnostic]:
         inner = _regex_for_inside(entry, ground)
         caught = [name for name in fullmatches(inner, ground.names) if name in targets] if inner else []
         places = ground.parsed.places
-        if any(in_suffix(p.name.rpartition(".")[0], n) for p in ground.matched.parameters for n in entry.names):
-            message = f"{what} does not reach the experts, which PEFT adapts as parameters"
-            remedy = "leave their names out of target_modules"
+        missed = [p.name for p in ground.matched.parameters if p.name.rpartition(".")[0] in entry.names]
+        if missed:
+            message = f"{what} does not reach {missed[0]}, which PEFT adapts as a parameter"
+            remedy = "list target_modules by name, without those that reach it"
             yield at_value(ground.parsed.places, path, EXCLUSION_MISSES_EXPERTS, message, remedy)
             continue
         if entry.names and not caught:
-            why = "what it matches is no target"
+            message = f"{what} excludes nothing: what it matches is no target"
+            yield at_value(places, path, EXCLUDES_NO_TARGET, message, "it may as well be left out")
+            continue
         message = f"{what} excludes nothing: {why}"
         if not caught:
             near = nearest_name(entry.entry, ground.names) if entry.place is not None and not entry.names else None
@@ -210,11 +236,26 @@ def _exclusions(ground: Ground) -> Iterator[Diagnostic]:
                 places, path, EXCLUSION_MATCHES_NOTHING, message, f"did you mean {near}?" if near else "remove it"
             )
             continue
-        value = {"regex": inner} if ground.parsed.dialect == "lora-spec" else inner
-        remedy = f"write exclude_modules: {places.spelled(value)}, which excludes {len(caught)} modules"
-        whole = ("lora", "exclude_modules")
-        fixes = places.replacement(whole, value) if len(ground.matched.of("exclude_modules")) == 1 else ()
+        regex = "|".join(dict.fromkeys(_all_exclusions(ground, targets)))
+        value = {"regex": regex} if ground.parsed.dialect == "lora-spec" else regex
+        remedy = (
+            f"write exclude_modules: {places.spelled(value)}, which excludes {_count(regex, targets, ground)} modules"
+        )
+        fixes = places.replacement(("lora", "exclude_modules"), value)
         yield at_value(places, path, EXCLUSION_MATCHES_NOTHING, message, remedy, fixes)
+
+
+def _all_exclusions(ground: Ground, targets: set[str]) -> Iterator[str]:
+    """A regex for each exclusion: what it excludes already, or what is inside the module that it names."""
+    for entry in ground.matched.of("exclude_modules"):
+        if entry.effect:
+            yield entry.entry if entry.place is None else rf"(.*\.)?{re.escape(entry.entry)}"
+        elif (inner := _regex_for_inside(entry, ground)) and targets.intersection(fullmatches(inner, ground.names)):
+            yield inner
+
+
+def _count(regex: str, targets: set[str], ground: Ground) -> int:
+    return len((targets | set(ground.matched.excluded)).intersection(fullmatches(regex, ground.names)))
 
 
 def _stopped_early(ground: Ground) -> bool:
@@ -272,6 +313,14 @@ def _layers(ground: Ground) -> Iterator[Diagnostic]:
         return
     targets = [name for entry in ground.matched.of("target_modules") for name in entry.names]
     layers = layer_ranges(targets)
+    pattern, selected = ground.lora.layers_pattern, ground.matched.of("layers_to_transform")
+    if pattern and selected and targets and not any(entry.names or entry.effect for entry in selected):
+        message = (
+            f"no target is in a list of layers called {pattern if isinstance(pattern, str) else ', '.join(pattern)}"
+        )
+        remedy = "remove layers_pattern: PEFT finds the usual names itself"
+        yield at_value(ground.parsed.places, ("lora", "layers_pattern"), LAYER_MATCHES_NOTHING, message, remedy)
+        return
     for entry, path in ground.entries("layers_to_transform"):
         if entry.names or entry.effect or not targets:
             continue

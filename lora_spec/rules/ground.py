@@ -15,7 +15,7 @@ from lora_spec.spec.parsing import Parsed
 
 class Ground(NamedTuple):
     """A new adapter, what it is in PEFT's arguments, a tree, and the match of the two; ``sound`` is whether the document had
-    no error before the model was looked at.
+    no error before the model was looked at. ``final`` is the match of the names that are written out, where they are.
     """
 
     parsed: Parsed
@@ -25,6 +25,12 @@ class Ground(NamedTuple):
     arguments: dict[str, object]
     matched: Match
     sound: bool = True
+    final: Match | None = None
+
+    @property
+    def reached(self) -> Match:
+        """What is adapted in the end, where names are written out: ``matched``, or ``final`` in its place."""
+        return self.final or self.matched
 
     def entries(self, field: str) -> Iterator[tuple[Entry, tuple[str | int, ...]]]:
         """The entries of one list that the user wrote and that can be judged, with their native paths."""
@@ -39,7 +45,8 @@ class Ground(NamedTuple):
         """Where an entry stands."""
         if field in ("rank_pattern", "alpha_pattern"):
             return ("lora", field, entry.entry)
-        return ("lora", field) if entry.place is None else ("lora", field, entry.place)
+        one = entry.place is None or self.parsed.places.scalar(("lora", field)) is not None
+        return ("lora", field) if one else ("lora", field, entry.place or 0)
 
     @property
     def names(self) -> tuple[str, ...]:

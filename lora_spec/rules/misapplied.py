@@ -124,7 +124,8 @@ def _target(entry: Entry, path: tuple[str | int, ...], ground: Ground) -> Iterat
         message = f"{_said(entry)} gets no adapter: {_some(sorted(taken))} is excluded or trained in full"
         yield at_value(ground.parsed.places, path, TARGET_SWALLOWED, message, "keep it in one of the lists")
         return
-    dropped = named - reached - taken - _outside_layers(named, ground) - _other_entries(entry, ground)
+    by_parameter = {name.rpartition(".")[0] for name in reached}
+    dropped = named - reached - by_parameter - taken - _outside_layers(named, ground) - _other_entries(entry, ground)
     converted = any(entry.entry in adapted.converted_from for adapted in ground.matched.parameters)
     if dropped and (converted or entry.place is None):
         message = f"{_said(entry)} leaves out {_some(sorted(dropped))}: PEFT takes the name for the routed experts'"

@@ -55,9 +55,12 @@ def inspect_on_model(parsed: Parsed, found: Found, tree: ModuleTree, *, sound: b
     if lora is None or targets_are_lost(parsed):
         return
     arguments = _arguments(parsed)
-    ground = Ground(parsed, found, tree, lora, arguments, match(tree, arguments), sound)
+    matched = match(tree, arguments)
+    explicit = explicit_arguments(tree, arguments, matched) if parsed.dialect == "lora-spec" else None
+    final = match(tree, explicit) if explicit is not None else None
+    ground = Ground(parsed, found, tree, lora, arguments, matched, sound, final)
     said = [finding for inspect in INSPECTIONS for finding in inspect(ground)]
-    if parsed.dialect == "lora-spec" and explicit_arguments(tree, arguments, ground.matched) is not None:
+    if explicit is not None:
         said = [d for d in said if d.code not in MENDED_BY_NAMES]
         yield at_value(parsed.places, ("lora", "target_modules"), WRITTEN_OUT, f"{_WORDS} on {tree.model_type}")
     yield from said

@@ -288,7 +288,12 @@ def _ranks(ground: Ground) -> Iterator[Diagnostic]:
         message = f"rank {worst.rank} is above the smaller side of {worst.name}, {worst.in_out[0]} -> {worst.in_out[1]}"
         more = f" and of {len(wide) - 1} more" if len(wide) > 1 else ""
         remedy = f"write a rank of at most {min(worst.in_out)}, or give it its own in rank_pattern"
-        yield at_value(ground.parsed.places, ("lora", "rank"), RANK_ABOVE_LAYER, message + more, remedy)
+        path: DocumentPath = ("lora", "rank")
+        by_pattern = [e for e in ground.matched.of("rank_pattern") if worst.name in e.effect]
+        if by_pattern and ground.lora.rank_pattern and by_pattern[0].entry in ground.lora.rank_pattern:
+            path = ("lora", "rank_pattern", by_pattern[0].entry)
+            remedy = f"write a rank of at most {min(worst.in_out)}"
+        yield at_value(ground.parsed.places, path, RANK_ABOVE_LAYER, message + more, remedy)
     scales = sorted({a.scale for a in ground.matched.modules})
     if len(scales) > 1 and ground.lora.rank_pattern and not ground.lora.alpha_pattern:
         message = f"the patterns give scales from {scales[0]:g} to {scales[-1]:g}"
@@ -298,20 +303,25 @@ def _ranks(ground: Ground) -> Iterator[Diagnostic]:
 
 def _places_reached(ground: Ground) -> Iterator[Diagnostic]:
     """Routers, towers and convolutions that names or all-linear reach; a regex or a full path says what it means."""
-    everything = {a.name: a for a in (*ground.matched.modules, *ground.matched.parameters)}
+    everything = {a.name: a for a in (*ground.reached.modules, *ground.reached.parameters)}
     yield from _towers(ground)
     for entry, path in _names_and_words(ground):
         adapted = [everything[name] for name in entry.effect if name in everything]
         yield from _router(entry.entry, adapted, path, ground)
         convolutions = [a.name for a in adapted if a.kind is Kind.CONV]
-        if convolutions:
+        if convolutions and (len(convolutions) < len(adapted) or "." not in entry.entry):
             message = f"{entry.entry} also adapts the convolution {convolutions[0]}"
             remedy = "write a longer ending that does not reach it"
             yield at_value(ground.parsed.places, path, CONVOLUTION_ADAPTED, message, remedy)
 
 
 def _router(entry: str, adapted: list[Adapted], path: tuple[str | int, ...], ground: Ground) -> Iterator[Diagnostic]:
-    routers = [a.name for a in adapted if _is_router(a.name) and not _breaks(a.name, ground)]
+    excluded = {name for e in ground.matched.of("exclude_modules") for name in e.names}  # in vain, which is told there
+    routers = [
+        a.name
+        for a in adapted
+        if _is_router(a.name) and not _breaks(a.name, ground) and a.name.rpartition(".")[0] not in excluded
+    ]
     if routers and entry.rpartition(".")[2] not in ROUTERS:
         message = f"{entry} also adapts {_gate(routers[0])}, {routers[0]} and {len(routers) - 1} more"
         remedy = "name the modules that you want instead, or exclude the router"
