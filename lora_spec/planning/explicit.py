@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from lora_spec.inventory.layout import layer_of
-from lora_spec.inventory.matching import Adapted, Match, match
+from lora_spec.inventory.matching import Adapted, Match, Reason, match
 from lora_spec.inventory.matching.tables import experts_of
 from lora_spec.inventory.tree import ModuleTree
 from lora_spec.spec.peft_arguments import peft_arguments
@@ -30,7 +30,10 @@ def explicit_arguments(tree: ModuleTree, arguments: Mapping[str, Any], matched: 
     experts = experts_of(tree.model_type)
     if experts is None or matched.refusal is not None or not _may_differ(arguments, experts.renamed):
         return None
-    modules, parameters = _intended(tree, arguments, matched)
+    written = _as_written(tree, arguments)
+    if written is None:
+        return None
+    modules, parameters = _intended(written, arguments, matched)
     if (modules, parameters) == _reached(matched):
         return None
     taken = {name for name in modules if name.rpartition(".")[2] in experts.renamed}
@@ -56,11 +59,27 @@ def _reached(matched: Match) -> tuple[set[str], set[str]]:
     return {a.name for a in matched.modules}, {a.name for a in matched.parameters}
 
 
-def _intended(tree: ModuleTree, arguments: Mapping[str, Any], matched: Match) -> tuple[set[str], set[str]]:
+def _as_written(tree: ModuleTree, arguments: Mapping[str, Any]) -> Match | None:
+    """What the arguments match without PEFT's conversion; None where that cannot be told.
+
+    An entry that names a module which cannot be adapted, such as a router's, speaks of its parameters alone.
+    """
+    plain, targets = replace(tree, model_type=""), arguments.get("target_modules")
+    if isinstance(targets, list):
+        sound = [n for n in targets if not _cannot_adapt(match(plain, {**arguments, "target_modules": [n]}))]
+        arguments = {**arguments, "target_modules": sound}
+    written = match(plain, arguments)
+    return None if _cannot_adapt(written) else written
+
+
+def _cannot_adapt(matched: Match) -> bool:
+    return matched.refusal is not None and matched.refusal.reason not in (Reason.NOTHING_MATCHED, Reason.ALL_EXCLUDED)
+
+
+def _intended(written: Match, arguments: Mapping[str, Any], matched: Match) -> tuple[set[str], set[str]]:
     """The modules that the arguments name as they stand, and the experts that they speak of, within the layers and less
     the exclusions that are written.
     """
-    written = match(replace(tree, model_type=""), arguments)
     modules = {adapted.name for adapted in written.modules}
     targets = arguments.get("target_modules")
     is_regex = isinstance(targets, str) and targets.lower() != "all-linear"

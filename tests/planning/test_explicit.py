@@ -52,6 +52,12 @@ def test_what_peft_does_right_is_left_to_it(base: str, targets: object) -> None:
     assert explicit(base, target_modules=targets) is None
 
 
+@pytest.mark.parametrize("base", ["mistralai/Mixtral-8x7B-v0.1", QWEN3])
+def test_a_router_that_peft_takes_by_its_weight_is_left_to_it(base: str) -> None:
+    """Its module cannot be adapted, so that nothing is named but its parameter; no other entry suffers from that."""
+    assert explicit(base, target_modules=["q_proj", "gate"]) is None
+
+
 def test_with_dropout_there_is_no_such_form() -> None:
     assert explicit(DEEPSEEK, target_modules=["q_proj", "shared_experts.down_proj"], lora_dropout=0.1) is None
 
