@@ -9,13 +9,13 @@ from lora_spec.inventory.layout import (
     LANGUAGE,
     PROJECTOR,
     layer_of,
-    layer_ranges,
     regex_for_inside,
     tower_of,
     tower_root,
 )
 from lora_spec.inventory.matching import Adapted, Entry
 from lora_spec.inventory.tree import Kind
+from lora_spec.rules.coverage import LOW_COVERAGE, PARTIAL_COVERAGE, inspect_coverage
 from lora_spec.rules.ground import Ground
 from lora_spec.rules.misapplied import RETURN_MORE
 from lora_spec.spec.places import at_value
@@ -73,24 +73,6 @@ TOWER_ADAPTED = Rule(
     "base_model: Qwen/Qwen2.5-VL-7B-Instruct\nlora: {rank: 16, alpha: 32, target_modules: all-linear}",
     r"""base_model: Qwen/Qwen2.5-VL-7B-Instruct
 lora: {rank: 16, alpha: 32, target_modules: all-linear, exclude_modules: {regex: '.*\.visual\..*'}}""",
-)
-LOW_COVERAGE = Rule(
-    "LS221",
-    "low-coverage",
-    Severity.WARNING,
-    "Targets that exist in a few layers of a hybrid model only leave the others as they are: the loss may hardly move.",
-    "base_model: nvidia/Nemotron-H-56B-Base-8K\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj]}",
-    "base_model: nvidia/Nemotron-H-56B-Base-8K\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj, up_proj, down_proj, in_proj]}",
-)
-PARTIAL_COVERAGE = Rule(
-    "LS230",
-    "partial-coverage",
-    Severity.INFO,
-    "Hybrid models have attention in some layers only. Names of attention alone adapt those layers, and leave the "
-    "others as they are.",
-    "base_model: Qwen/Qwen3-Next-80B-A3B-Instruct\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj]}",
-    "base_model: Qwen/Qwen3-Next-80B-A3B-Instruct\n"
-    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj, in_proj_qkvz, out_proj]}",
 )
 QUANTIZED_EXPERTS = Rule(
     "LS222",
@@ -176,9 +158,6 @@ RULES = (
 PACKED = ("mxfp4", "gptq", "awq", "bitsandbytes", "compressed-tensors")
 """Quantisation methods that pack several weights into one element."""
 
-FEW, SOME = 0.2, 0.5
-"""Shares of the layers below which a file that selects no layers is warned of what it reaches, or told of it."""
-
 ROUTERS = {"gate", "router", "shared_expert_gate", "gate.weight"}
 """Last segments of routers' names."""
 
@@ -190,7 +169,7 @@ def inspect_seldom_wanted(ground: Ground) -> Iterator[Diagnostic]:
     yield from _ties(ground)
     yield from _ranks(ground)
     yield from _places_reached(ground)
-    yield from _coverage(ground)
+    yield from inspect_coverage(ground)
     if ground.tree.quantization in PACKED and ground.matched.parameters:
         message = f"the experts of this {ground.tree.quantization} checkpoint are packed and have to be unpacked to be adapted"
         remedy = "load the base model dequantised, which takes several times the memory, or leave the experts out"
@@ -376,31 +355,3 @@ def _meant_to_be_excluded(root: str, tower: str, ground: Ground) -> bool:
     """Whether an exclusion means the tower and excludes nothing, which is told there."""
     dead = [entry for entry in ground.matched.of("exclude_modules") if not entry.effect]
     return any(root in entry.names or tower_of(entry.entry) == tower for entry in dead)
-
-
-def _coverage(ground: Ground) -> Iterator[Diagnostic]:
-    """Layers without any adapter, where the file selects none."""
-    lora = ground.lora
-    listed = lora.target_modules if isinstance(lora.target_modules, tuple) else ()
-    selects = (
-        lora.layers_to_transform or lora.layers_pattern or any(layer_of(f".{name}") is not None for name in listed)
-    )
-    if selects or not isinstance(lora.target_modules, (tuple, type(None))):
-        return
-    blocks = [
-        m.name for m in ground.tree.modules if m.class_name in ground.tree.wrap_classes and tower_of(m.name) == LANGUAGE
-    ]
-    layers = {layer for name in blocks if (layer := layer_of(name)) is not None}
-    names = [a.name for a in (*ground.matched.modules, *ground.matched.parameters) if tower_of(a.name) == LANGUAGE]
-    touched = {layer for name in names if (layer := layer_of(name)) is not None}
-    share = len(touched & layers) / len(layers) if layers else 1
-    if len(layers) > 3 and touched and share < SOME:
-        message = f"the targets exist in {len(touched & layers)} of {len(layers)} layers: {layer_ranges(names)}"
-        remedy = "name linear layers of the other layers too; lora-spec plan lists them"
-        yield at_value(
-            ground.parsed.places,
-            ("lora", "target_modules"),
-            LOW_COVERAGE if share < FEW else PARTIAL_COVERAGE,
-            message,
-            remedy,
-        )
