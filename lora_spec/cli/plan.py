@@ -12,7 +12,7 @@ from lora_spec.cli.faults import print_diagnostics, read_and_judge
 from lora_spec.cli.files import write_whole
 from lora_spec.pipeline import plan_judged
 from lora_spec.planning.values import Plan
-from lora_spec.reports.plan_fit import fit_as_text
+from lora_spec.reports.plan_fit import fit_as_json, fit_as_text
 from lora_spec.reports.plan_json import plan_as_json
 from lora_spec.reports.plan_text import plan_as_text
 
@@ -49,7 +49,8 @@ def _write(plan: Plan, capacity: int | None, arguments: argparse.Namespace) -> i
         if code := write_whole(Path(arguments.html), plan_as_html(plan)):
             return code
     if arguments.json:
-        sys.stdout.write(json.dumps(plan_as_json(plan), indent=2, ensure_ascii=False) + "\n")
+        fit = {"fit": fit_as_json(plan, capacity)} if capacity is not None else {}
+        sys.stdout.write(json.dumps(plan_as_json(plan) | fit, indent=2, ensure_ascii=False) + "\n")
     elif not arguments.html:
         sys.stdout.write(plan_as_text(plan) + "\n" * (capacity is not None))
     if capacity is not None and not arguments.json:
@@ -59,7 +60,7 @@ def _write(plan: Plan, capacity: int | None, arguments: argparse.Namespace) -> i
 
 def _bytes(text: str) -> int | None:
     """A size such as ``80GB`` (powers of 1000) or ``80GiB`` (of 1024)."""
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:([KMGT])(i?)B?|B)\s*", text, re.IGNORECASE)
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT])(i?)B?\s*", text, re.IGNORECASE)
     if found is None:
         return None
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** _PREFIXES.index((found[2] or "").upper()))
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** _PREFIXES.index(found[2].upper()))

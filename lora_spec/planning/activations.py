@@ -49,7 +49,7 @@ def activation_bytes(
     With gradient checkpointing each layer keeps its input, and one layer at a time is computed again.
     """
     if tokens is None:
-        return None, "activations need batch_size and sequence_length"
+        return None, "activations need train.batch_size and train.sequence_length"
     decoder = _decoder(tree)
     if decoder is None:
         return None, f"activations are not known for {tree.model_class}: its layers are not those that were measured"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lora_spec.diagnostics import Diagnostic
+from lora_spec.planning.alternatives import Alternative
 from lora_spec.planning.memory import Memory
 
 
@@ -65,7 +66,7 @@ class Cell(NamedTuple):
 class Plan(NamedTuple):
     """What would be trained.
 
-    ``fits`` are changes of single settings with the total that each would give. Where the structure of the model is not known, the counts are None and ``diagnostics`` say why. ``exact`` is false
+    ``fits`` are changes of settings with the memory that each would take. Where the structure of the model is not known, the counts are None and ``diagnostics`` say why. ``exact`` is false
     where the counts are not proven to be PEFT's.
     """
 
@@ -87,7 +88,7 @@ class Plan(NamedTuple):
     peft: dict[str, Any] | None
     steps: tuple[PlannedStep, ...]
     memory: Memory | None
-    fits: tuple[tuple[str, int], ...] = ()
+    fits: tuple[Alternative, ...] = ()
     notes: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
+from lora_spec.planning.alternatives import Alternative
+from lora_spec.planning.memory import Memory
 from lora_spec.planning.values import Plan
 from lora_spec.reports.plan_text import size_of
 
@@ -13,21 +15,56 @@ def fit_as_text(plan: Plan, capacity: int) -> str:
     memory = plan.memory
     if memory is None:
         return f"whether it fits in {size_of(capacity)} is not known: there is no memory estimate\n"
-    size = f"{size_of(memory.total)} ({size_of(memory.lower)} to {size_of(memory.upper)})"
-    missing = " without the parts that are not known" if None in (memory.activations, memory.logits) else ""
-    if memory.upper <= capacity:
-        verdict = "fits"
-    elif memory.lower > capacity:
-        verdict = "does not fit"
-    else:
-        verdict = "fits by the expected value, not by the upper" if memory.total <= capacity else "is not likely to fit"
-    lines = [f"{verdict} in {size_of(capacity)}: {size}{missing}"]
+    lines = [f"{_verdict(memory, capacity)} {size_of(capacity)}: {_size(memory)}"]
+    if fits(memory, capacity) is None:
+        lines.append("  give train.batch_size and train.sequence_length, or --batch-size and --sequence-length")
     if memory.upper > capacity:
-        lines += [f"  would fit with {change}: {size_of(total)}" for change, total in plan.fits if total <= capacity]
-        lines += list(_nothing_helps(plan, capacity))
+        helping = helpful(plan, capacity)
+        lines += [f"  would fit with {change}: {_size(other)}" for change, other in helping]
+        if not helping:
+            lines.append(
+                "  no pair of checkpointing, batch, length, optimizer or quantization, nor sharding, makes it fit"
+            )
     return "\n".join(lines) + "\n"
 
 
-def _nothing_helps(plan: Plan, capacity: int) -> Iterator[str]:
-    if not any(total <= capacity for _, total in plan.fits):
-        yield "  no single setting of checkpointing, sharding, quantization, batch or rank would make it fit"
+def fit_as_json(plan: Plan, capacity: int) -> dict[str, Any]:
+    """The same in builtin types; ``fits`` is null where a part of the memory is not known, or none is."""
+    memory = plan.memory
+    return {
+        "capacity_bytes": capacity,
+        "fits": None if memory is None else fits(memory, capacity),
+        "changes": [{"change": words, "total": other.total} for words, other in helpful(plan, capacity)]
+        if memory is not None and memory.upper > capacity
+        else [],
+    }
+
+
+def fits(memory: Memory, capacity: int) -> bool | None:
+    """Whether the expected total fits; None where parts are not known and the known ones would fit."""
+    if memory.total > capacity:
+        return False
+    return None if None in (memory.activations, memory.logits) else True
+
+
+def helpful(plan: Plan, capacity: int) -> list[Alternative]:
+    """The alternatives that fit by their expected total: pairs where no single one does, and the fewest devices."""
+    fitting = [one for one in plan.fits if one.memory.total <= capacity]
+    sharded = [one for one in fitting if "fsdp" in one.change][:1]
+    here = [one for one in fitting if "fsdp" not in one.change]
+    singles = [one for one in here if " and " not in one.change]
+    return [*(singles or here), *sharded]
+
+
+def _size(memory: Memory) -> str:
+    return f"{size_of(memory.total)} ({size_of(memory.lower)} to {size_of(memory.upper)})"
+
+
+def _verdict(memory: Memory, capacity: int) -> str:
+    if memory.lower > capacity:
+        return "does not fit in"
+    if memory.total > capacity:
+        return "is not likely to fit in"
+    if fits(memory, capacity) is None:
+        return "cannot say, the parts that are known fit in"
+    return "fits in" if memory.upper <= capacity else "fits by the expected value, not by the upper, in"

@@ -81,18 +81,33 @@ def test_html_is_one_page_that_needs_nothing(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("size", "words"),
-    [("80GB", "fits in "), ("1GB", "does not fit in "), ("1.6GiB", "would fit with quantization: {bits: 4}")],
+    [
+        ("80GB", "cannot say, the parts that are known fit in 74.51 GiB"),
+        ("0.9GB", "would fit with quantization: {bits: 4}"),
+        ("1MB", "nor sharding, makes it fit"),
+    ],
 )
 def test_fit(file: Path, capsys: pytest.CaptureFixture[str], size: str, words: str) -> None:
     file.write_text(TEXT.replace("Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-0.5B"))
     assert main(["plan", str(file), "--fit", size]) == 0
+    assert words in capsys.readouterr().out
+
+
+def test_pairs_and_devices_where_no_single_setting_helps(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["--batch-size", "4", "--sequence-length", "4096"]
+    assert main(["plan", str(file), "--fit", "10GB", *run]) == 0
     text = capsys.readouterr().out
-    assert words in text or "no single setting" in text
+    assert "does not fit in 9.31 GiB" in text
+    assert "would fit with prepare.gradient_checkpointing: true and train.batch_size: 1" in text
+    assert main(["plan", str(file), "--json", "--fit", "80GB", *run]) == 0
+    fit = json.loads(capsys.readouterr().out)["fit"]
+    assert (fit["capacity_bytes"], fit["fits"], fit["changes"]) == (80_000_000_000, True, [])
 
 
-def test_a_size_that_is_none(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", str(file), "--fit", "big"]) == 2
-    assert capsys.readouterr().err == "lora-spec: --fit big is no size; write it like 80GB or 80GiB\n"
+@pytest.mark.parametrize("size", ["big", "24"])
+def test_a_size_that_is_none(file: Path, capsys: pytest.CaptureFixture[str], size: str) -> None:
+    assert main(["plan", str(file), "--fit", size]) == 2
+    assert capsys.readouterr().err == f"lora-spec: --fit {size} is no size; write it like 80GB or 80GiB\n"
 
 
 def test_after_an_error_what_is_known_is_printed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
