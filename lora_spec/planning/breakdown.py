@@ -27,6 +27,22 @@ def entries_of(matched: Match) -> tuple[PlanEntry, ...]:
     return tuple(entries)
 
 
+def in_the_words_of(written: Match, explicit: Match) -> Match:
+    """``explicit``, told by the entries that the file has: what each of them names and what is adapted of it."""
+    adapted = {one.name for one in (*explicit.modules, *explicit.parameters)}
+    entries = []
+    for entry in written.entries:
+        if entry.field in _COUNTED:
+            weights = (f"{name}.weight" for name in entry.names)
+            named = dict.fromkeys((*entry.names, *entry.effect, *weights))
+            entry = entry._replace(effect=tuple(name for name in named if name in adapted))  # noqa: PLW2901
+        elif entry.field == "exclude_modules":
+            kept_out = (name for name in entry.names if not adapted & {name, f"{name}.weight"})
+            entry = entry._replace(effect=entry.effect or tuple(kept_out))  # noqa: PLW2901
+        entries.append(entry)
+    return explicit._replace(entries=tuple(entries))
+
+
 def _towers(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tower_of(name) for name in names))
 

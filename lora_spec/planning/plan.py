@@ -11,7 +11,7 @@ from lora_spec.inventory.sources import Found
 from lora_spec.inventory.tree import ModuleTree, Shape
 from lora_spec.planning.adapter_file import adapter_file_bytes
 from lora_spec.planning.alternatives import Estimate, alternatives
-from lora_spec.planning.breakdown import cells_of, entries_of, groups_of, left_out_of
+from lora_spec.planning.breakdown import cells_of, entries_of, groups_of, in_the_words_of, left_out_of
 from lora_spec.planning.explicit import explicit_arguments
 from lora_spec.planning.memory import BYTES, Run, Trainable, activation_inputs, estimate
 from lora_spec.planning.steps import planned_steps
@@ -37,7 +37,7 @@ def make_plan(spec: LoraSpec, found: Found, run: Run, *, fits: bool = False) -> 
     explicit = explicit_arguments(tree, arguments, matched) if spec.lora and spec.lora.adapter_path is None else None
     if explicit is not None:
         nothing = nothing._replace(peft=explicit, notes=(*nothing.notes, WRITTEN_OUT))
-        matched = match(tree, explicit)
+        matched = in_the_words_of(matched, match(tree, explicit))
     if matched.refusal is not None:
         return nothing._replace(all_parameters=tree.parameter_count, entries=entries_of(matched))
     made = _adapted(nothing, spec, tree, matched, run)

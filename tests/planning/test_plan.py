@@ -109,3 +109,13 @@ def test_a_plan_without_a_tree_has_its_steps() -> None:
     assert [step.name for step in made.steps] == [
         *("build", "enable_input_require_grads", "wrap_peft", "task_type", "cast", "verify"),
     ]
+
+
+def test_names_written_out_are_told_by_the_entries_of_the_file() -> None:
+    targets = {"target_modules": ["q_proj", "gate_proj", "up_proj"], "layers_to_transform": [1, 2]}
+    made = plan(LoraSpec(base_model="Qwen/Qwen3-30B-A3B", lora={"rank": 8, "alpha": 16, **targets}))
+    assert [(e.entry, e.matched, e.layers) for e in made.entries if e.field == "target_modules"] == [
+        ("q_proj", 2, "1-2"),
+        ("gate_proj", 2, "1-2"),
+        ("up_proj", 2, "1-2"),
+    ]
