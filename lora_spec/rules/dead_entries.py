@@ -147,9 +147,11 @@ def _meant(entry: str, names: tuple[str, ...], field: str, ground: Ground) -> st
 def _fused(entry: str, ground: Ground) -> tuple[str, ...]:
     """The fused expert parameters that a name of a single expert's projection stands for."""
     leaf = entry.rpartition(".")[2]
+    fused = [n for m in ground.tree.modules for n, shape in m.parameters if len(shape) == 3 and m.leaf == "experts"]
+    if leaf in fused:
+        return (f"experts.{leaf}",)
     if leaf not in ("gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"):
         return ()
-    fused = [n for m in ground.tree.modules for n, shape in m.parameters if len(shape) == 3 and m.leaf == "experts"]
     wanted = "down_proj" if leaf in ("down_proj", "w2") else "gate_up_proj" if "gate_up_proj" in fused else "up_proj"
     return (f"experts.{wanted}",) if wanted in fused else ()
 
@@ -270,6 +272,8 @@ def _regex_for_inside(entry: Entry, ground: Ground) -> str | None:
         return None
     name = entry.entry.replace("\\", "").strip(".*")
     inside = [n for n in ground.names if in_suffix(n, name)] or [n for n in ground.names if n.split(".")[0] == name]
+    if inside and "." in name:  # only that one: its last segment alone would say more
+        return rf"(.*\.)?{re.escape(name)}\..*"
     if inside:
         return regex_for_inside(inside[0])
     tower = tower_of(name)
