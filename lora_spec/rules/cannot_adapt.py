@@ -158,6 +158,7 @@ def _words(refusal: Refusal, ground: Ground) -> dict[str, str]:
         "rest": ", ".join(_native(name) for name in refusal.names[1:4]),
         "names": ", ".join(refusal.names[:3])
         + (f" and {len(refusal.names) - 3} more" if len(refusal.names) > 3 else ""),
+        "pair": " and ".join(dict.fromkeys(name.rpartition(".")[2] for name in refusal.names)),
         "kind": module.class_name if module else "module",
         "model": ground.tree.model_class,
         "type": ground.tree.model_type,
@@ -192,7 +193,7 @@ _TOLD = {
     Reason.HALF_FUSED: _Told(
         "target_modules",
         "gate and up projections of experts are one parameter, and only one of the two is named",
-        "name both, gate_proj and up_proj, or neither",
+        "name both, {pair}, or neither",
         HALF_FUSED,
     ),
     Reason.NO_DEFAULT_TARGETS: _Told(
