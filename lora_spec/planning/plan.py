@@ -39,7 +39,9 @@ def make_plan(spec: LoraSpec, found: Found, run: Run, *, fits: bool = False) -> 
         nothing = nothing._replace(peft=explicit, notes=(*nothing.notes, WRITTEN_OUT))
         matched = in_the_words_of(matched, match(tree, explicit))
     if matched.refusal is not None:
-        return nothing._replace(all_parameters=tree.parameter_count, entries=entries_of(matched))
+        why = f"the adapter does not fit {tree.model_class}: {matched.refusal.reason.value}"
+        notes = nothing.notes if spec.lora is None or spec.lora.adapter_path is None else (*nothing.notes, why)
+        return nothing._replace(all_parameters=tree.parameter_count, entries=entries_of(matched), notes=notes)
     made = _adapted(nothing, spec, tree, matched, run)
     return made._replace(fits=tuple(alternatives(spec, run, _estimator(tree, matched)))) if fits else made
 
