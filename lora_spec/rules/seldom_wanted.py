@@ -121,6 +121,16 @@ HEAD_NOT_TRAINED = Rule(
     "base_model: tiny-qwen2\nmodel_class: Qwen2ForSequenceClassification\n"
     "lora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
 )
+TASK_OF_ANOTHER_CLASS = Rule(
+    "LS235",
+    "task-of-another-class",
+    Severity.WARNING,
+    "With SEQ_CLS and TOKEN_CLS PEFT trains and saves the head of a classifier, score or classifier. A model for text "
+    "generation has none: nothing classifies.",
+    "base_model: tiny-qwen2\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], task_type: SEQ_CLS}",
+    "base_model: tiny-qwen2\nmodel_class: Qwen2ForSequenceClassification\n"
+    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], task_type: SEQ_CLS}",
+)
 BIAS_WITHOUT_BIAS = Rule(
     "LS224",
     "bias-without-bias",
@@ -149,6 +159,7 @@ RULES = (
     QUANTIZED_EXPERTS,
     QUANTIZED_BASE,
     HEAD_NOT_TRAINED,
+    TASK_OF_ANOTHER_CLASS,
     BIAS_WITHOUT_BIAS,
     CONVOLUTION_ADAPTED,
     OUTSIDE_LAYERS,
@@ -180,6 +191,7 @@ def inspect_seldom_wanted(ground: Ground) -> Iterator[Diagnostic]:
         )
         yield at_value(ground.parsed.places, ("base_model",), QUANTIZED_BASE, message, "load a bfloat16 copy of it")
     yield from _head(ground)
+    yield from _task(ground)
     yield from _outside_layers(ground)
     yield from _fan_in_fan_out(ground)
     if ground.lora.lora_bias:
@@ -212,6 +224,22 @@ def _fan_in_fan_out(ground: Ground) -> Iterator[Diagnostic]:
         layer = "a linear layer" if said else "a Conv1D"
         message = f"fan_in_fan_out has no effect on {against[0].name}, {layer}: PEFT goes by the class"
         yield at_value(ground.parsed.places, path, FAN_IN_FAN_OUT, message, "remove it")
+
+
+CLASSIFIERS = {"SEQ_CLS": "ForSequenceClassification", "TOKEN_CLS": "ForTokenClassification"}
+
+
+def _task(ground: Ground) -> Iterator[Diagnostic]:
+    """A classifier's task on a model that has no such head."""
+    path, task = ("lora", "task_type"), ground.lora.task_type
+    ending = CLASSIFIERS.get(str(task or ""))
+    if ending is None or not ground.parsed.knows(path):
+        return
+    heads = [m.name for m in ground.tree.modules if m.name in ("score", "classifier")]
+    if not heads:
+        message = f"task_type {task} trains the head of a classifier, and {ground.tree.model_class} has none"
+        named = f"{ground.tree.model_class.removesuffix('ForCausalLM')}{ending}"
+        yield at_value(ground.parsed.places, path, TASK_OF_ANOTHER_CLASS, message, f"add model_class: {named}")
 
 
 def _head(ground: Ground) -> Iterator[Diagnostic]:
