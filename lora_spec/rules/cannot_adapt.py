@@ -10,6 +10,7 @@ from lora_spec.inventory.layout import layer_ranges
 from lora_spec.inventory.matching import Reason, Refusal, match
 from lora_spec.rules.ground import Ground, in_suffix
 from lora_spec.spec.places import at_key, at_value
+from lora_spec.spec.targets import Regex
 
 CANNOT_ADAPT = Rule(
     "LS207",
@@ -121,6 +122,9 @@ def nothing_else_told(ground: Ground) -> Diagnostic:
         field = "exclude_modules" if ground.matched.excluded else "modules_to_save"
         message = f"{field} takes away all that target_modules names: nothing is left to adapt"
         return at_value(places, ("lora", field), CANNOT_ADAPT, message, "leave out less, or name more targets")
+    if refusal.reason is Reason.ARGUMENTS and isinstance(lora.target_modules, Regex):
+        message = "the regex also matches whole blocks, or the model itself, which cannot be adapted"
+        return at_value(places, ("lora", "target_modules"), CANNOT_ADAPT, message, _ENDED)
     message = f"PEFT refuses this on {ground.tree.model_class}: {refusal.reason.value}"
     return at_value(
         places, ("lora", "target_modules"), CANNOT_ADAPT, message, "lora-spec plan shows what each entry matches"
@@ -178,14 +182,19 @@ def _rows(name: str, ground: Ground) -> str:
     return str(shape[0]) if shape else "the size of the vocabulary"
 
 
+_ENDED = r"end it in the names of layers, such as '.*\.(q_proj|v_proj)'"
+
+
 def _inner(names: tuple[str, ...], ground: Ground) -> str:
     """What can be adapted instead: the linear layers inside, or a name that does not reach it."""
     if not names:
         return "name linear layers"
-    inside = sorted({m.name.removeprefix(f"{names[0]}.") for m in ground.tree.below(names[0]) if m.in_out})
-    inside = [name for name in inside if name and name != names[0]]
+    inside = sorted({m.leaf for m in ground.tree.below(names[0]) if m.in_out and m.name != names[0]})
+    inside = [leaf for leaf in inside if not leaf.isdigit()]
+    if inside and isinstance(ground.lora.target_modules, Regex):
+        return _ENDED
     if inside:
-        return f"name what is in it: {', '.join(inside[:6])}"
+        return f"name what is in it: {', '.join(inside[:8])}"
     return "name linear layers, or a longer ending that does not reach it"
 
 

@@ -126,7 +126,7 @@ TASK_OF_ANOTHER_CLASS = Rule(
     "task-of-another-class",
     Severity.WARNING,
     "With SEQ_CLS and TOKEN_CLS PEFT trains and saves the head of a classifier, score or classifier. A model for text "
-    "generation has none: nothing classifies.",
+    "generation has none: nothing classifies. SEQ_2_SEQ_LM passes inputs that only an encoder-decoder takes.",
     "base_model: tiny-qwen2\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], task_type: SEQ_CLS}",
     "base_model: tiny-qwen2\nmodel_class: Qwen2ForSequenceClassification\n"
     "lora: {rank: 16, alpha: 32, target_modules: [q_proj], task_type: SEQ_CLS}",
@@ -232,6 +232,9 @@ CLASSIFIERS = {"SEQ_CLS": "ForSequenceClassification", "TOKEN_CLS": "ForTokenCla
 def _task(ground: Ground) -> Iterator[Diagnostic]:
     """A classifier's task on a model that has no such head."""
     path, task = ("lora", "task_type"), ground.lora.task_type
+    if task == "SEQ_2_SEQ_LM" and ground.tree.model_class.endswith("ForCausalLM") and ground.parsed.knows(path):
+        message = f"task_type SEQ_2_SEQ_LM is for encoder-decoders, and {ground.tree.model_class} is a decoder"
+        yield at_value(ground.parsed.places, path, TASK_OF_ANOTHER_CLASS, message, "write task_type: CAUSAL_LM")
     ending = CLASSIFIERS.get(str(task or ""))
     if ending is None or not ground.parsed.knows(path):
         return
