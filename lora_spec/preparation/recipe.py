@@ -173,7 +173,8 @@ def as_planned(plan: Plan, model: Any, *, quantized: bool = False) -> Check:
     name, planned = "as-planned", (plan.trainable_parameters, plan.all_parameters)
     trainable, total = count_parameters(model)
     if None in planned or not plan.exact or quantized:
-        return Check(name, None, "not compared: there is no exact plan")
+        why = "quantised weights are packed" if quantized else "; ".join(plan.notes) or "the plan is not exact"
+        return Check(name, None, f"not compared: {why}")
     if planned == (trainable, total):
         return Check(name, passed=True, detail=f"{trainable:,d} of {total:,d} parameters train, as planned")
     detail = f"{trainable:,d} of {total:,d} parameters train; planned were {planned[0]:,d} of {planned[1]:,d}"
