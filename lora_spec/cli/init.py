@@ -14,7 +14,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write a starting file for a model to standard output."""
     found = find_tree(arguments.model, online=arguments.online)
     if found.tree is None:
-        sys.stderr.write(f"lora-spec: {found.problem}; {found.remedy}\n")
+        sys.stderr.write(f"lora-spec: {arguments.model}: {found.problem}; {found.remedy}\n")
         return 2
     targets = starting_targets(found.tree)
     if not targets.names:

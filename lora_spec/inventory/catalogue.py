@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lora_spec.diagnostics import closest
 from lora_spec.inventory.collapsed import expand
 from lora_spec.inventory.config_file import config_key
 from lora_spec.inventory.tree import ModuleTree
@@ -39,6 +40,14 @@ def _index() -> dict[str, dict[str, str]]:
 def model_ids() -> tuple[str, ...]:
     """Every hub id that the catalogue knows."""
     return tuple(_index()["ids"])
+
+
+def nearest_id(model_id: str) -> str | None:
+    """The hub id that a name without its organisation, or with a slip, was probably meant to be."""
+    if "/" not in model_id:
+        wanted = f"/{model_id.lower()}"
+        return next((one for one in model_ids() if one.lower().endswith(wanted)), None)
+    return closest(model_id, model_ids(), cutoff=0.93)
 
 
 def entry_by_id(model_id: str) -> Entry | None:

@@ -56,7 +56,7 @@ def find_tree(
             config = answer
     except ValueError as error:
         return _unavailable(str(error), "download the model again")
-    return tree_of_config(config, model_class) if config is not None else _unknown()
+    return tree_of_config(config, model_class) if config is not None else _unknown(base_model)
 
 
 def tree_of_config(config: dict[str, Any], model_class: str | None = None) -> Found:
@@ -139,9 +139,11 @@ def _hub_config(model_id: str, revision: str | None) -> dict[str, Any] | Found:
     return config if config is not None else _unavailable("it has no config.json on the hub", "name a local folder")
 
 
-def _unknown() -> Found:
+def _unknown(base_model: str) -> Found:
     problem = "no folder here, and not found in the catalogue and the hub's local cache"
-    return _unavailable(problem, "pass --online to ask the hub for its config.json, or name a local folder")
+    near = catalogue.nearest_id(base_model)
+    remedy = "pass --online to ask the hub for its config.json, or name a local folder"
+    return _unavailable(problem, f"did you mean {near}? else {remedy}" if near else remedy)
 
 
 def _unavailable(problem: str, remedy: str) -> Found:

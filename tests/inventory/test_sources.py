@@ -145,6 +145,18 @@ def test_a_name_that_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "--online" in found.remedy
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Qwen2.5-7B", "did you mean Qwen/Qwen2.5-7B?"),
+        ("Qwen/Qwen2.5-7B-Instrct", "did you mean Qwen/Qwen2.5-7B-Instruct?"),
+        ("someone/Qwen2.5-7B", "pass --online"),
+    ],
+)
+def test_a_name_that_is_nearly_one(name: str, meant: str) -> None:
+    assert find_tree(name).remedy.startswith(meant)
+
+
 def test_a_folder_without_a_config(tmp_path: Path) -> None:
     assert find_tree(str(tmp_path)).problem == f"{tmp_path} has no config.json"
 
