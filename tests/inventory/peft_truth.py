@@ -49,8 +49,8 @@ def _outcome(wrapped: Any) -> Outcome:
     layers = dict(_layers(tuner.model))
     return Outcome(
         refusal=None,
-        modules=tuple(layers[name] for name in tuner.targeted_module_names),
-        parameters=tuple(layers[name] for name in tuner.targeted_parameter_names),
+        modules=tuple(layers.get(name, lost(name)) for name in tuner.targeted_module_names),
+        parameters=tuple(layers.get(name, lost(name)) for name in tuner.targeted_parameter_names),
         wrapped=tuple(sorted({_plain(n) for n, m in _modules(tuner.model) if isinstance(m, AuxiliaryTrainingWrapper)})),
         trainable=trainable,
         total=total,
@@ -58,6 +58,11 @@ def _outcome(wrapped: Any) -> Outcome:
         target_parameters=tuple(sorted(config.target_parameters or ())),
         patterns=(dict(config.rank_pattern), dict(config.alpha_pattern)),
     )
+
+
+def lost(name: str) -> Layer:
+    """A layer that PEFT adapted and then wrapped away."""
+    return name, 0, 0, 0, 0
 
 
 def _modules(model: Any) -> Any:

@@ -115,7 +115,7 @@ class Patterns:
     def __init__(self, keys: Iterable[str]) -> None:
         """Sort the keys into literal ones and regexes."""
         self.keys = tuple(keys)
-        self.bad = [place for place, key in enumerate(self.keys) if not _is_regex(key)]
+        self.bad = [place for place, key in enumerate(self.keys) if not is_regex(rf"(.*\.)?({key})$")]
         self.literal = Suffixes(
             key.replace(r"\.", ".") if _is_literal(key) else f"\n{place}" for place, key in enumerate(self.keys)
         )
@@ -143,9 +143,10 @@ class Patterns:
         return RefusedError(Reason.BAD_REGEX, re.error.__name__, self.keys[self.bad[0]])
 
 
-def _is_regex(key: str) -> bool:
+def is_regex(text: str) -> bool:
+    """Whether ``text`` compiles."""
     try:
-        re.compile(rf"(.*\.)?({key})$")
+        re.compile(text)
     except re.error:
         return False
     return True

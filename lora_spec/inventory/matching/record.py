@@ -11,6 +11,7 @@ from lora_spec.inventory.matching.result import Adapted, Biases, RefusedError, S
 from lora_spec.inventory.matching.selection import Selection, written_matcher
 from lora_spec.inventory.matching.settings import Settings
 from lora_spec.inventory.matching.shapes import NEED_WEIGHT
+from lora_spec.inventory.matching.ties import is_ambiguous
 from lora_spec.inventory.tree import Kind, ModuleTree
 
 
@@ -79,6 +80,8 @@ class Record:
         attention = {module.name for module in self.modules if module.kind is Kind.ATTENTION}
         if attention and (written.target_parameters or any(_inside(name, attention) for name in names)):
             yield "multi-head attention that is adapted as a whole and wrapped inside as well"
+        if is_ambiguous(self.tree, written, self.settings):
+            yield "ensure_weight_tying: PEFT drops one of several targets, not the same in every run"
         odd = [entry for entry in written.modules_to_save or () if "base_model".endswith(entry)]
         odd += [entry for entry in written.modules_to_save or () if "base_model.model".endswith(entry)]
         if odd:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lora_spec.inventory.matching.graph import Node, Role, find, name_now
-from lora_spec.inventory.matching.names import compiled
+from lora_spec.inventory.matching.names import compiled, is_regex
 from lora_spec.inventory.matching.result import Reason, RefusedError
 from lora_spec.inventory.matching.settings import Settings
 from lora_spec.inventory.matching.tables import embedding_names
@@ -55,6 +55,17 @@ def _tie_targets(tree: ModuleTree, settings: Settings) -> Settings:
     else:
         changed = _without([*dict.fromkeys((*(targets or ()), embedding))], tree.tied_modules)
     return settings._replace(target_modules=changed, targets_to_tie=tree.tied_modules)
+
+
+def is_ambiguous(tree: ModuleTree, written: Settings, settled: Settings) -> bool:
+    """Whether several targets match one tied module: PEFT drops the first of a set, in the order that it has this time."""
+    targets = written.target_modules
+    if not settled.targets_to_tie or isinstance(targets, str):
+        return False
+    patterns = [rf"(^|.*\.){entry}($|\..*)" for entry in {*(targets or ()), tree.input_embeddings or ""}]
+    if not all(map(is_regex, patterns)):
+        return True
+    return any(sum(1 for each in patterns if re.match(each, name)) > 1 for name in settled.targets_to_tie)
 
 
 def _without(entries: list[str], tied: tuple[str, ...]) -> tuple[str, ...]:

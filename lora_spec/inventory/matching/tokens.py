@@ -99,6 +99,8 @@ def _token_wrapper(name: str, node: Node, indices: tuple[int, ...], shared: Node
 
 def _rows(name: str, node: Node, indices: tuple[int, ...]) -> Node:
     """The rows as a parameter of their own. Only linear layers and embeddings say how wide they are."""
+    if node.base.kind is Kind.ATTENTION and "in_proj_weight" not in node.base.tensors:
+        raise RefusedError(Reason.TOKENS_MODULE, "ValueError", name)
     weight, kind = _weight(node)
     if weight is None or kind not in (Kind.LINEAR, Kind.EMBEDDING):
         raise RefusedError(Reason.TOKENS_MODULE, "AttributeError", name)
