@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lora_spec.diagnostics import Diagnostic, Severity, SpecError, in_order
 from lora_spec.dialects import parsing, verl
-from lora_spec.rules.inspection import Finding, Inspection, Unchecked
+from lora_spec.rules.inspection import Finding, Inspection, Unchecked, continues_adapter
 from lora_spec.rules.inspections import INSPECTIONS, NOT_CHECKED
 from lora_spec.rules.model_not_known import model_not_known
 from lora_spec.source.document import Document
@@ -66,6 +66,10 @@ def _findings(parsed: Parsed) -> Iterator[Finding]:
 
 
 def _on_model(parsed: Parsed, found: Found | None, *, sound: bool) -> Iterator[Finding]:
+    if continues_adapter(parsed):
+        from lora_spec.rules.adapter_fits import inspect_adapter_on_model  # start-up time: few documents have one
+
+        return inspect_adapter_on_model(parsed, found)
     if found is None or found.tree is None:
         return model_not_known(parsed, found)
     from lora_spec.rules.on_model import inspect_on_model  # start-up time: without a tree there is nothing to match

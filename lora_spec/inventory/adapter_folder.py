@@ -91,6 +91,15 @@ def _are_layers(value: object) -> bool:
     return isinstance(value, int) or _are(lambda item: isinstance(item, int))(value)
 
 
+def _are_ranges(value: object) -> bool:
+    return _are(lambda item: isinstance(item, list) and len(item) == 2 and all(isinstance(n, int) for n in item))(value)
+
+
+def _are_tokens(value: object) -> bool:
+    are_numbers = _are(lambda item: isinstance(item, int))
+    return all(map(are_numbers, value.values())) if isinstance(value, dict) else are_numbers(value)
+
+
 def _is_pattern(value: object) -> bool:
     return value is None or (isinstance(value, dict) and all(map(_is_number, value.values())))
 
@@ -106,6 +115,8 @@ _SHAPES: dict[str, Callable[[object], bool]] = {
     "layers_pattern": _are_names,
     "rank_pattern": _is_pattern,
     "alpha_pattern": _is_pattern,
+    "layer_replication": _are_ranges,
+    "trainable_token_indices": _are_tokens,
 }
 """What PEFT writes for the settings that say which modules an adapter is on."""
 

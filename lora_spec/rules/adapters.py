@@ -1,12 +1,13 @@
-"""The adapter to continue: whether it can be read, as far as this machine can see it. LS6xx come with their own issue."""
+"""The adapter to continue: whether it can be read, as far as this machine can see it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from lora_spec.inventory.adapter_folder import AdapterFolder, read_adapter_folder
+from lora_spec.inventory.adapter_folder import WEIGHTS, AdapterFolder, read_adapter_folder
 from lora_spec.inventory.local_paths import is_file, local_path
+from lora_spec.inventory.tensor_shapes import tensor_shapes
 from lora_spec.rules.inspection import Finding, Inspection, Unchecked, drafted
 from lora_spec.rules.preparation import ADAPTER_UNREADABLE
 from lora_spec.spec.parsing import Parsed
@@ -24,7 +25,7 @@ def inspect_adapter(parsed: Parsed) -> Iterator[Finding]:
     folder = read_adapter_folder(path)
     if folder is None:
         yield _elsewhere(path, parsed)
-    elif found := _unusable(folder):
+    elif found := unusable(folder):
         yield at_value(parsed.places, _AT, ADAPTER_UNREADABLE, found[0], found[1])
 
 
@@ -35,7 +36,7 @@ def _elsewhere(path: str, parsed: Parsed) -> Finding:
     return Unchecked(_AT, f"the adapter {path}, which is not on this machine")
 
 
-def _unusable(folder: AdapterFolder) -> tuple[str, str] | None:
+def unusable(folder: AdapterFolder) -> tuple[str, str] | None:
     """What is wrong with the folder and what to do, or None."""
     if folder.config is None:
         if folder.inner is not None:
@@ -48,6 +49,13 @@ def _unusable(folder: AdapterFolder) -> tuple[str, str] | None:
         return message, "load it where you trust it and save it again: save_pretrained writes adapter_model.safetensors"
     if not folder.has_weights:
         return f"{folder.path} holds no weights: adapter_model.safetensors is missing", "copy the whole adapter folder"
+    try:
+        tensor_shapes(folder.path / WEIGHTS)
+    except (ValueError, OSError) as error:
+        return (
+            f"{folder.path / WEIGHTS} cannot be read: {error}",
+            "copy it again, or check that it was saved to its end",
+        )
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lora_spec.diagnostics import Rule
 from lora_spec.dialects import native, parsing, verl
 from lora_spec.rules import (
+    adapter_fits,
     cannot_adapt,
     compiling,
     dead_entries,
@@ -42,6 +43,7 @@ ALL_RULES: tuple[Rule, ...] = tuple(
             *misapplied.RULES,
             *seldom_wanted.RULES,
             *on_model.RULES,
+            *adapter_fits.RULES,
             *preparation.RULES,
             *compiling.RULES,
             *launch.RULES,

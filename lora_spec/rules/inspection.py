@@ -48,3 +48,9 @@ def new_adapter(parsed: Parsed) -> Lora | None:
     lora = drafted(parsed).lora
     off = lora is None or lora.adapter_path is not None or (lora.rank == 0 and parsed.knows(("lora", "rank")))
     return None if off else lora
+
+
+def continues_adapter(parsed: Parsed) -> bool:
+    """Whether the draft names an adapter to continue."""
+    lora = drafted(parsed).lora
+    return lora is not None and lora.adapter_path is not None

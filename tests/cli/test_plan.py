@@ -182,9 +182,10 @@ def test_an_adapter_that_is_broken(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_an_adapter_of_another_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "adapter_config.json").write_text('{"r": 8, "target_modules": ["c_attn"]}', encoding="utf-8")
-    (tmp_path / "adapter_model.safetensors").touch()
+    adapter = Path(__file__).parent.parent / "adapters" / "of-gpt2"
     spec = tmp_path / "spec.yaml"
-    spec.write_text(f"base_model: Qwen/Qwen2.5-0.5B\nlora: {{adapter_path: {tmp_path}}}\n", encoding="utf-8")
-    assert main(["plan", str(spec)]) == 0
-    assert "note: the adapter does not fit Qwen2ForCausalLM: " in capsys.readouterr().out
+    spec.write_text(f"base_model: Qwen/Qwen2.5-0.5B\nlora: {{adapter_path: {adapter}}}\n", encoding="utf-8")
+    assert main(["plan", str(spec)]) == 1
+    said = capsys.readouterr()
+    assert "[LS236] the adapter in adapter_path does not fit Qwen2ForCausalLM" in said.err
+    assert "note: the adapter does not fit Qwen2ForCausalLM: " in said.out

@@ -10,6 +10,7 @@ from peft import peft_model
 from peft.tuners import tuners_utils
 from peft.utils import constants
 from peft.utils import transformers_weight_conversion as conversion
+from transformers import CONFIG_MAPPING
 from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
 from lora_spec.inventory.matching.tables import TABLES
@@ -33,6 +34,9 @@ def tables() -> dict[str, object]:
             for model_type, pattern in sorted(conversion._MODEL_TO_CONVERSION_PATTERN.items())
             if pattern in patterns and get_checkpoint_conversion_mapping(model_type) is not None
         },
+        "converted_model_types": sorted(
+            model_type for model_type in CONFIG_MAPPING if get_checkpoint_conversion_mapping(model_type) is not None
+        ),
         "mamba_model_types": sorted(mamba["mamba_model_types"]),
         "mamba_modules": sorted(mamba["incompatible_modules"]),
         "embedding_names": constants.EMBEDDING_LAYER_NAMES,

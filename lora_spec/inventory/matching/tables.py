@@ -37,6 +37,13 @@ def experts_of(model_type: str) -> Experts | None:
     return Experts(**_tables()["expert_patterns"][pattern]) if pattern else None
 
 
+def is_converted(model_type: str) -> bool:
+    """Whether PEFT renames or fuses the tensors of a saved adapter when it loads one onto this model type
+    (`convert_peft_adapter_state_dict_for_transformers`, PEFT 0.21.2, by the conversions of transformers 5.24).
+    """
+    return model_type in _tables()["converted_model_types"]
+
+
 def mamba_types() -> frozenset[str]:
     """The model types that `_check_lora_target_modules_mamba` looks at (PEFT 0.21.2, `tuners/tuners_utils.py`)."""
     return frozenset(_tables()["mamba_model_types"])
