@@ -16,6 +16,7 @@ from lora_spec.rules.ground import Ground
 from lora_spec.rules.inspection import Finding, drafted, new_adapter
 from lora_spec.rules.misapplied import inspect_misapplied
 from lora_spec.rules.model_not_known import targets_are_lost
+from lora_spec.rules.quantized import inspect_quantized_checkpoint
 from lora_spec.rules.seldom_wanted import inspect_seldom_wanted
 from lora_spec.spec.parsing import Parsed
 from lora_spec.spec.peft_arguments import peft_arguments
@@ -75,6 +76,7 @@ INSPECTIONS: tuple[Callable[[Ground], Iterator[Diagnostic]], ...] = (
     inspect_tokens,
     inspect_misapplied,
     inspect_seldom_wanted,
+    inspect_quantized_checkpoint,
 )
 
 
