@@ -9,6 +9,7 @@ from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
 from lora_spec.inventory.layout import layer_ranges
 from lora_spec.inventory.matching import Reason, Refusal, match
 from lora_spec.rules.ground import Ground, in_suffix
+from lora_spec.rules.leaving_out import leaving_out
 from lora_spec.spec.places import at_key, at_value
 from lora_spec.spec.targets import Regex
 
@@ -167,6 +168,7 @@ def _words(refusal: Refusal, ground: Ground) -> dict[str, str]:
         "model": ground.tree.model_class,
         "type": ground.tree.model_type,
         "inner": _inner(refusal.names, ground),
+        "without": _without_it(refusal, ground),
         "rows": _rows(first, ground),
         "layers": layer_ranges(ground.names) or "none",
     }
@@ -185,6 +187,14 @@ def _rows(name: str, ground: Ground) -> str:
 _ENDED = r"end it in the names of layers, such as '.*\.(q_proj|v_proj)'"
 
 
+def _without_it(refusal: Refusal, ground: Ground) -> str:
+    """How to leave out what a regex or all-linear reaches; nothing for a name, which is removed."""
+    if refusal.reason is not Reason.MAMBA_MODULE or isinstance(ground.lora.target_modules, tuple):
+        return ""
+    setting = leaving_out(refusal.names, ground)
+    return f": write {setting}" if setting else ""
+
+
 def _inner(names: tuple[str, ...], ground: Ground) -> str:
     """What can be adapted instead: the linear layers inside, or a name that does not reach it."""
     if not names:
@@ -193,6 +203,10 @@ def _inner(names: tuple[str, ...], ground: Ground) -> str:
     inside = [leaf for leaf in inside if not leaf.isdigit()]
     if inside and isinstance(ground.lora.target_modules, Regex):
         return _ENDED
+    module = ground.tree.by_name.get(names[0])
+    weight = module.shape("weight") if module else None
+    if not inside and module and weight and len(weight) == 2 and isinstance(ground.lora.target_modules, tuple):
+        return f"remove it, or adapt its weight: target_parameters: [{module.leaf}.weight]"
     if inside:
         return f"name what is in it: {', '.join(inside[:8])}"
     return "name linear layers, or a longer ending that does not reach it"
@@ -221,7 +235,7 @@ _TOLD = {
     Reason.MAMBA_MODULE: _Told(
         "target_modules",
         "{names} cannot be adapted: the kernel of a Mamba block reads its weight past an adapter",
-        "name other modules of the block, such as in_proj",
+        "leave it out{without}; in_proj of the block can be adapted",
     ),
     Reason.GROUPS: _Told(
         "target_modules",

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity, closest
+from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
 from lora_spec.inventory.layout import LANGUAGE, PROJECTOR, layer_ranges, regex_for_inside, tower_of, tower_root
 from lora_spec.inventory.matching import Entry, Reason
 from lora_spec.inventory.matching.tables import experts_of
 from lora_spec.inventory.tree import Kind
 from lora_spec.rules.ground import Ground, fullmatches, in_suffix
-from lora_spec.rules.leaf_names import LEAF_NAMES
+from lora_spec.rules.leaving_out import leaving_out
+from lora_spec.rules.near_names import nearest_name, targets_are_unsure
+from lora_spec.rules.routers import router_meant
 from lora_spec.rules.targets import TARGET_MATCHES_NOTHING
-from lora_spec.spec.places import at_key, at_value
-from lora_spec.spec.wording import yaml_text
+from lora_spec.spec.places import at_value
+from lora_spec.spec.wording import counted, yaml_text
 
 EXCLUSION_MATCHES_NOTHING = Rule(
     "LS202",
@@ -52,15 +54,6 @@ SAVED_MATCHES_NOTHING = Rule(
     "lora: {rank: 16, alpha: 32, target_modules: [q_proj], modules_to_save: [embed_token]}",
     "lora: {rank: 16, alpha: 32, target_modules: [q_proj], modules_to_save: [embed_tokens]}",
 )
-PATTERN_MATCHES_NOTHING = Rule(
-    "LS204",
-    "pattern-matches-nothing",
-    Severity.ERROR,
-    "A key of rank_pattern or alpha_pattern is a regex that must match the end of an adapted module's name. One that "
-    "matches none, or only what an earlier key has taken, leaves the default.",
-    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], rank_pattern: {qproj: 8}}",
-    "lora: {rank: 16, alpha: 32, target_modules: [q_proj], rank_pattern: {q_proj: 8}}",
-)
 LAYER_MATCHES_NOTHING = Rule(
     "LS205",
     "layer-matches-nothing",
@@ -74,7 +67,6 @@ RULES = (
     EXCLUDES_NO_TARGET,
     EXCLUSION_MISSES_EXPERTS,
     SAVED_MATCHES_NOTHING,
-    PATTERN_MATCHES_NOTHING,
     LAYER_MATCHES_NOTHING,
 )
 
@@ -84,7 +76,6 @@ def inspect_dead_entries(ground: Ground) -> Iterator[Diagnostic]:
     yield from _targets(ground)
     yield from _exclusions(ground)
     yield from _saved(ground)
-    yield from _patterns(ground)
     yield from _layers(ground)
 
 
@@ -141,7 +132,8 @@ def _no_target(entry: Entry, path: DocumentPath, field: str, ground: Ground) -> 
 def _meant(entry: str, names: tuple[str, ...], field: str, ground: Ground) -> str | None:
     """The name that a list entry was probably meant to be; those of experts that PEFT converts are names too."""
     experts = experts_of(ground.tree.model_type) if field == "target_modules" else None
-    return nearest_name(entry, (*names, *(experts.renamed if experts else ())))
+    router = router_meant(entry, ground) if field == "target_modules" else None
+    return router or nearest_name(entry, (*names, *(experts.renamed if experts else ())))
 
 
 def _fused(entry: str, ground: Ground) -> tuple[str, ...]:
@@ -154,31 +146,6 @@ def _fused(entry: str, ground: Ground) -> tuple[str, ...]:
         return ()
     wanted = "down_proj" if leaf in ("down_proj", "w2") else "gate_up_proj" if "gate_up_proj" in fused else "up_proj"
     return (f"experts.{wanted}",) if wanted in fused else ()
-
-
-def nearest_name(entry: str, names: tuple[str, ...]) -> str | None:
-    """The name that a list entry was probably meant to be: a full path that moved, or a near last segment.
-
-    A name that other models have is no misspelling.
-    """
-    head, _, leaf = entry.rpartition(".")
-    if head:
-        moved = [name for name in names if _same_path(entry, name)]
-        if len(moved) == 1:
-            return moved[0]
-    leaves = sorted({name.rpartition(".")[2] for name in names})
-    near = None if leaf in LEAF_NAMES else closest(leaf, [name for name in leaves if not name.isdigit()])
-    meant = f"{head}.{near}" if head and near else near
-    return meant if meant and meant != entry and any(in_suffix(name, meant) for name in names) else None
-
-
-def _same_path(entry: str, name: str) -> bool:
-    """Whether ``name`` is ``entry`` but for segments that a newer class put in between or at the front."""
-    wanted = iter(name.split("."))
-    return (
-        all(segment in wanted for segment in entry.removeprefix("model.").split("."))
-        and name.rsplit(".", maxsplit=1)[-1] == (entry.rsplit(".", maxsplit=1)[-1])
-    )
 
 
 def _moved_regex(pattern: str, names: tuple[str, ...]) -> str | None:
@@ -224,8 +191,13 @@ def _exclusions(ground: Ground) -> Iterator[Diagnostic]:
         missed = [p.name for p in ground.matched.parameters if p.name.rpartition(".")[0] in entry.names]
         if missed:
             message = f"{what} does not reach {missed[0]}, which PEFT adapts as a parameter"
-            remedy = "list target_modules by name, without those that reach it"
+            without = leaving_out(missed, ground)
+            remedy = f"write {without}" if without else "list target_modules by name, without those that reach it"
             yield at_value(ground.parsed.places, path, EXCLUSION_MISSES_EXPERTS, message, remedy)
+            continue
+        if not caught and targets_are_unsure(ground):
+            if not entry.names:
+                yield _no_such_module(entry, path, ground)
             continue
         if entry.names and not caught:
             message = f"{what} excludes nothing: what it matches is no target"
@@ -233,18 +205,27 @@ def _exclusions(ground: Ground) -> Iterator[Diagnostic]:
             continue
         message = f"{what} excludes nothing: {why}"
         if not caught:
-            near = nearest_name(entry.entry, ground.names) if entry.place is not None and not entry.names else None
-            yield at_value(
-                places, path, EXCLUSION_MATCHES_NOTHING, message, f"did you mean {near}?" if near else "remove it"
-            )
+            yield _no_such_module(entry, path, ground)
             continue
         regex = "|".join(dict.fromkeys(_all_exclusions(ground, targets)))
         value = {"regex": regex} if ground.parsed.dialect == "lora-spec" else regex
         remedy = (
-            f"write exclude_modules: {places.spelled(value)}, which excludes {_count(regex, targets, ground)} modules"
+            f"write exclude_modules: {places.spelled(value)}, "
+            f"which excludes {counted(_count(regex, targets, ground), 'module')}"
         )
         fixes = places.replacement(("lora", "exclude_modules"), value)
         yield at_value(places, path, EXCLUSION_MATCHES_NOTHING, message, remedy, fixes)
+
+
+def _no_such_module(entry: Entry, path: DocumentPath, ground: Ground) -> Diagnostic:
+    """An exclusion of something that the model does not have."""
+    what = f"the regex {entry.entry}" if entry.place is None else yaml_text(entry.entry)
+    message = f"{what} excludes nothing: it matches no module of {ground.tree.model_class}"
+    near = nearest_name(entry.entry, ground.names) if entry.place is not None else None
+    remedy = "remove it, or name a module that the model has"
+    return at_value(
+        ground.parsed.places, path, EXCLUSION_MATCHES_NOTHING, message, f"did you mean {near}?" if near else remedy
+    )
 
 
 def _all_exclusions(ground: Ground, targets: set[str]) -> Iterator[str]:
@@ -291,25 +272,6 @@ def _saved(ground: Ground) -> Iterator[Diagnostic]:
                 f"{yaml_text(entry.entry)} matches no module of {ground.tree.model_class}: nothing is trained in full"
             )
             yield at_value(ground.parsed.places, path, SAVED_MATCHES_NOTHING, message, remedy, fixes)
-
-
-def _patterns(ground: Ground) -> Iterator[Diagnostic]:
-    if ground.matched.refusal is not None:
-        return
-    for field in ("rank_pattern", "alpha_pattern"):
-        for entry, path in ground.entries(field):
-            if entry.effect:
-                continue
-            shadowed = bool(entry.names)
-            why = "an earlier key has taken all that it matches" if shadowed else "it matches no adapted module"
-            near = None if shadowed else nearest_name(entry.entry, tuple(a.name for a in ground.matched.modules))
-            if any(in_suffix(name, entry.entry) for name in ground.names):
-                near, why = None, "the modules of that name are no targets"
-            remedy = "put it before the wider key" if shadowed else f"did you mean {near}?" if near else "remove it"
-            places = ground.parsed.places
-            fixes = places.renaming(path, near) if near else ()
-            message = f"the key {entry.entry} in {field} has no effect: {why}"
-            yield at_key(places, path, PATTERN_MATCHES_NOTHING, message, remedy, fixes)
 
 
 def _layers(ground: Ground) -> Iterator[Diagnostic]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from lora_spec.inventory.layout import layer_ranges
 from lora_spec.inventory.matching import Entry, Match
 from lora_spec.inventory.sources import Found
 from lora_spec.inventory.tree import ModuleTree
@@ -64,6 +65,13 @@ class Ground(NamedTuple):
 def in_suffix(name: str, suffix: str) -> bool:
     """Whether ``suffix`` is ``name`` or ends it at a dot, as PEFT matches list entries."""
     return name == suffix or name.endswith(f".{suffix}")
+
+
+def some(names: Sequence[str]) -> str:
+    """The first of several names and how many more there are, with their layers."""
+    shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    layers = layer_ranges(names)
+    return f"{shown} (layers {layers})" if len(names) > 1 and layers else shown
 
 
 def fullmatches(pattern: str, names: tuple[str, ...]) -> tuple[str, ...]:

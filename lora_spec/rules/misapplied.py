@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lora_spec.diagnostics import Diagnostic, Rule, Severity
-from lora_spec.inventory.layout import layer_of, layer_ranges
+from lora_spec.inventory.layout import layer_of
 from lora_spec.inventory.matching import Entry
-from lora_spec.rules.ground import Ground, in_suffix
+from lora_spec.rules.ground import Ground, in_suffix, some
+from lora_spec.rules.leaving_out import leaving_out
 from lora_spec.spec.places import at_value
 from lora_spec.spec.wording import yaml_text
 
@@ -92,7 +93,7 @@ def _layers(ground: Ground) -> Iterator[Diagnostic]:
         return
     beyond = [p.name for p in ground.matched.parameters if layer_of(p.name) not in (*selected, None)]
     if beyond:
-        message = f"layers_to_transform does not reach experts: {_some(beyond)} are adapted too"
+        message = f"layers_to_transform does not reach experts: {some(beyond)} are adapted too"
         remedy = "name the experts with their layers in target_parameters: layers.0.mlp.experts.down_proj"
         yield at_value(ground.parsed.places, ("lora", "layers_to_transform"), LAYERS_MISS_EXPERTS, message, remedy)
 
@@ -104,7 +105,7 @@ def _saved(ground: Ground) -> Iterator[Diagnostic]:
             continue
         places = ground.parsed.places
         meant = [name for name in entry.names if in_suffix(name, entry.entry)]
-        message = f"{yaml_text(entry.entry)} also hits {_some(stray)}: every name that ends in it is trained in full"
+        message = f"{yaml_text(entry.entry)} also hits {some(stray)}: every name that ends in it is trained in full"
         alone = next((name for name in meant if not any(n != name and n.endswith(name) for n in entry.names)), None)
         remedy = f"write {alone}" if alone else "write a longer ending that hits only what you mean"
         yield at_value(places, path, SAVED_BY_SUFFIX, message, remedy, places.replacement(path, alone) if alone else ())
@@ -114,28 +115,28 @@ def _target(entry: Entry, path: tuple[str | int, ...], ground: Ground) -> Iterat
     breaking = [n for n in entry.effect if (m := ground.tree.by_name.get(n)) and m.class_name in RETURN_MORE]
     if breaking:
         kind = ground.tree.by_name[breaking[0]].class_name
-        message = f"the forward pass fails once {_some(breaking)} is adapted: a {kind} returns more than one value"
-        leaf = breaking[0].rpartition(".")[2]
-        remedy = f"leave it out with exclude_modules: [{leaf}]"
+        message = f"the forward pass fails once {some(breaking)} is adapted: a {kind} returns more than one value"
+        without = None if set(breaking) == set(entry.effect) else leaving_out(breaking, ground)
+        remedy = f"leave it out: write {without}" if without else f"remove {entry.entry}"
         yield at_value(ground.parsed.places, path, FORWARD_BREAKS, message, remedy)
     named, reached = set(entry.names), set(entry.effect)
     taken = named & _taken(ground)
     if named and not reached and taken == named and not _stands_twice(entry, ground):
-        message = f"{_said(entry)} gets no adapter: {_some(sorted(taken))} is excluded or trained in full"
+        message = f"{_said(entry)} gets no adapter: {some(sorted(taken))} is excluded or trained in full"
         yield at_value(ground.parsed.places, path, TARGET_SWALLOWED, message, "keep it in one of the lists")
         return
     by_parameter = {name.rpartition(".")[0] for name in reached}
     dropped = named - reached - by_parameter - taken - _outside_layers(named, ground) - _other_entries(entry, ground)
     converted = any(entry.entry in adapted.converted_from for adapted in ground.matched.parameters)
     if dropped and (converted or entry.place is None):
-        message = f"{_said(entry)} leaves out {_some(sorted(dropped))}: PEFT takes the name for the routed experts'"
+        message = f"{_said(entry)} leaves out {some(sorted(dropped))}: PEFT takes the name for the routed experts'"
         weight = f"{min(dropped)}.weight"
         remedy = f"name what is left out by its weight, without dropout: target_parameters: [{weight}, …]"
         yield at_value(ground.parsed.places, path, TARGET_DROPPED, message, remedy)
     widened = sorted(reached - named) if _is_exact(entry) else []
     if widened:
         message = (
-            f"{_said(entry)} also adapts {_some(widened)}: PEFT goes by the last segment on {ground.tree.model_type}"
+            f"{_said(entry)} also adapts {some(widened)}: PEFT goes by the last segment on {ground.tree.model_type}"
         )
         remedy = "name modules in a list, with layers_to_transform, or experts in target_parameters"
         yield at_value(ground.parsed.places, path, TARGET_WIDENED, message, remedy)
@@ -178,9 +179,3 @@ def _is_exact(entry: Entry) -> bool:
     if entry.place is None:
         return True
     return "." in entry.entry and "experts" not in entry.entry
-
-
-def _some(names: list[str]) -> str:
-    shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    layers = layer_ranges(names)
-    return f"{shown} (layers {layers})" if len(names) > 1 and layers else shown

@@ -13,12 +13,13 @@ from lora_spec.inventory.layout import (
     tower_of,
     tower_root,
 )
-from lora_spec.inventory.matching import Adapted, Entry
+from lora_spec.inventory.matching import Entry
 from lora_spec.inventory.tree import Kind
+from lora_spec.rules import ranks, routers
 from lora_spec.rules.coverage import LOW_COVERAGE, PARTIAL_COVERAGE, inspect_coverage
-from lora_spec.rules.ground import Ground
-from lora_spec.rules.misapplied import RETURN_MORE
+from lora_spec.rules.ground import Ground, some
 from lora_spec.spec.places import at_value
+from lora_spec.spec.wording import counted
 
 TIE_BROKEN = Rule(
     "LS210",
@@ -37,32 +38,6 @@ NOTHING_TO_TIE = Rule(
     "with neither of them in a list, it does nothing.",
     "base_model: Qwen/Qwen2.5-7B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj], ensure_weight_tying: true}",
     "base_model: Qwen/Qwen2.5-7B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
-)
-RANK_ABOVE_LAYER = Rule(
-    "LS212",
-    "rank-above-layer",
-    Severity.WARNING,
-    "An adapter whose rank is above the smaller side of its layer has more parameters than it can use; the layer itself "
-    "would be smaller.",
-    "lora: {rank: 256, alpha: 32, target_modules: [k_proj]}",
-    "lora: {rank: 16, alpha: 32, target_modules: [k_proj]}",
-)
-SCALES_DIFFER = Rule(
-    "LS213",
-    "scales-differ",
-    Severity.INFO,
-    "The scale is alpha / rank. A rank_pattern without an alpha_pattern changes the scale of the modules that it names.",
-    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj], rank_pattern: {v_proj: 4}}",
-    "lora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj], rank_pattern: {v_proj: 4}, alpha_pattern: {v_proj: 8}}",
-)
-ROUTER_ADAPTED = Rule(
-    "LS219",
-    "router-adapted",
-    Severity.WARNING,
-    "An adapter on the router of a mixture of experts changes which experts a token goes to. Training gets less "
-    "stable, and most servers cannot load it.",
-    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: all-linear}",
-    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, k_proj, v_proj, o_proj]}",
 )
 TOWER_ADAPTED = Rule(
     "LS220",
@@ -150,9 +125,8 @@ CONVOLUTION_ADAPTED = Rule(
 RULES = (
     TIE_BROKEN,
     NOTHING_TO_TIE,
-    RANK_ABOVE_LAYER,
-    SCALES_DIFFER,
-    ROUTER_ADAPTED,
+    *ranks.RULES,
+    *routers.RULES,
     TOWER_ADAPTED,
     LOW_COVERAGE,
     PARTIAL_COVERAGE,
@@ -169,19 +143,16 @@ RULES = (
 PACKED = ("mxfp4", "gptq", "awq", "bitsandbytes", "compressed-tensors")
 """Quantisation methods that pack several weights into one element."""
 
-ROUTERS = {"gate", "router", "shared_expert_gate", "gate.weight"}
-"""Last segments of routers' names."""
-
 
 def inspect_seldom_wanted(ground: Ground) -> Iterator[Diagnostic]:
     """Everything of the kind; nothing where PEFT refuses, which is told elsewhere."""
     if ground.matched.refusal is not None:
         return
     yield from _ties(ground)
-    yield from _ranks(ground)
+    yield from ranks.inspect_ranks(ground)
     yield from _places_reached(ground)
     yield from inspect_coverage(ground)
-    if ground.tree.quantization in PACKED and ground.matched.parameters:
+    if ground.tree.quantization in PACKED and any(a.experts > 1 for a in ground.matched.parameters):
         message = f"the experts of this {ground.tree.quantization} checkpoint are packed and have to be unpacked to be adapted"
         remedy = "load the base model dequantised, which takes several times the memory, or leave the experts out"
         yield at_value(ground.parsed.places, _parameters_path(ground), QUANTIZED_EXPERTS, message, remedy)
@@ -197,7 +168,7 @@ def inspect_seldom_wanted(ground: Ground) -> Iterator[Diagnostic]:
     if ground.lora.lora_bias:
         bare = [a.name for a in ground.matched.modules if ground.tree.by_name[a.name].shape("bias") is None]
         if bare:
-            message = f"lora_bias on {bare[0]} and {len(bare) - 1} more, which have no bias"
+            message = f"lora_bias on {some(bare)}: there is no bias to merge it into"
             yield at_value(ground.parsed.places, ("lora", "lora_bias"), BIAS_WITHOUT_BIAS, message, "remove lora_bias")
 
 
@@ -288,69 +259,18 @@ def _partner(name: str, tied: set[str | None]) -> str:
     return next((other for other in sorted(filter(None, tied)) if other != name), "the embedding")
 
 
-def _ranks(ground: Ground) -> Iterator[Diagnostic]:
-    if not ground.parsed.knows(("lora", "rank")):
-        return
-    adapted = (*ground.matched.modules, *ground.matched.parameters)
-    wide = [a for a in adapted if a.kind is not Kind.CONV and a.rank > min(a.in_out)]
-    if wide:
-        worst = min(wide, key=lambda a: min(a.in_out))
-        message = f"rank {worst.rank} is above the smaller side of {worst.name}, {worst.in_out[0]} -> {worst.in_out[1]}"
-        more = f" and of {len(wide) - 1} more" if len(wide) > 1 else ""
-        remedy = f"write a rank of at most {min(worst.in_out)}, or give it its own in rank_pattern"
-        path: DocumentPath = ("lora", "rank")
-        by_pattern = [e for e in ground.matched.of("rank_pattern") if worst.name in e.effect]
-        if by_pattern and ground.lora.rank_pattern and by_pattern[0].entry in ground.lora.rank_pattern:
-            path = ("lora", "rank_pattern", by_pattern[0].entry)
-            remedy = f"write a rank of at most {min(worst.in_out)}"
-        yield at_value(ground.parsed.places, path, RANK_ABOVE_LAYER, message + more, remedy)
-    scales = sorted({a.scale for a in ground.matched.modules})
-    if len(scales) > 1 and ground.lora.rank_pattern and not ground.lora.alpha_pattern:
-        message = f"the patterns give scales from {scales[0]:g} to {scales[-1]:g}"
-        remedy = "set alpha_pattern with the same keys to keep alpha / rank equal"
-        yield at_value(ground.parsed.places, ("lora", "rank_pattern"), SCALES_DIFFER, message, remedy)
-
-
 def _places_reached(ground: Ground) -> Iterator[Diagnostic]:
     """Routers, towers and convolutions that names or all-linear reach; a regex or a full path says what it means."""
     everything = {a.name: a for a in (*ground.reached.modules, *ground.reached.parameters)}
     yield from _towers(ground)
     for entry, path in _names_and_words(ground):
         adapted = [everything[name] for name in entry.effect if name in everything]
-        yield from _router(entry.entry, adapted, path, ground)
+        yield from routers.inspect_routers(entry.entry, adapted, path, ground)
         convolutions = [a.name for a in adapted if a.kind is Kind.CONV]
         if convolutions and (len(convolutions) < len(adapted) or "." not in entry.entry):
             message = f"{entry.entry} also adapts the convolution {convolutions[0]}"
             remedy = "write a longer ending that does not reach it"
             yield at_value(ground.parsed.places, path, CONVOLUTION_ADAPTED, message, remedy)
-
-
-def _router(entry: str, adapted: list[Adapted], path: tuple[str | int, ...], ground: Ground) -> Iterator[Diagnostic]:
-    excluded = {name for e in ground.matched.of("exclude_modules") for name in e.names}  # in vain, which is told there
-    routers = [
-        a.name
-        for a in adapted
-        if _is_router(a.name) and not _breaks(a.name, ground) and a.name.rpartition(".")[0] not in excluded
-    ]
-    if routers and entry.rpartition(".")[2] not in ROUTERS:
-        message = f"{entry} also adapts {_gate(routers[0])}, {routers[0]} and {len(routers) - 1} more"
-        remedy = "name the modules that you want instead, or exclude the router"
-        yield at_value(ground.parsed.places, path, ROUTER_ADAPTED, message, remedy)
-
-
-def _breaks(name: str, ground: Ground) -> bool:
-    """Whether an adapter on it makes the forward pass fail, which is told as an error."""
-    module = ground.tree.by_name.get(name)
-    return module is not None and module.class_name in RETURN_MORE
-
-
-def _gate(name: str) -> str:
-    return "the gate of the shared expert" if name.endswith("shared_expert_gate") else "the router"
-
-
-def _is_router(name: str) -> bool:
-    *_, owner, leaf = ("", "", *name.split("."))
-    return leaf in ROUTERS or (leaf == "weight" and owner in ROUTERS)
 
 
 def _names_and_words(ground: Ground) -> Iterator[tuple[Entry, DocumentPath]]:
@@ -376,7 +296,7 @@ def _towers(ground: Ground) -> Iterator[Diagnostic]:
         said = ", ".join(entry.entry for entry, _, _ in entries)
         names = [name for _, _, names in entries for name in names]
         verb = "adapts" if len(entries) == 1 else "adapt"
-        message = f"{said} also {verb} {len(names)} modules of the {tower} tower, such as {names[0]}"
+        message = f"{said} also {verb} {counted(len(names), 'module')} of the {tower} tower, such as {names[0]}"
         value = {"regex": regex_for_inside(root)} if ground.parsed.dialect == "lora-spec" else regex_for_inside(root)
         remedy = f"leave it out with exclude_modules: {ground.parsed.places.spelled(value)}"
         yield at_value(ground.parsed.places, entries[0][1], TOWER_ADAPTED, message, remedy)

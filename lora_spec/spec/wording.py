@@ -30,6 +30,11 @@ def yaml_text(value: Any) -> str:
     return str(value)
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 module``, ``2 modules``."""
+    return f"{number:,d} {noun}" if number == 1 else f"{number:,d} {noun}s"
+
+
 def described(value: Any) -> str:
     """What ``value`` is, for a sentence: ``the text "16"``, ``true``, ``a list``."""
     if isinstance(value, str):

@@ -7,6 +7,7 @@ from lora_spec.pipeline import check, judge, look_up, parse
 from lora_spec.rules import (
     cannot_adapt,
     dead_entries,
+    dead_patterns,
     effects,
     launch,
     misapplied,
@@ -34,6 +35,7 @@ RULES = [
     *serving.RULES,
     *targets.RULES,
     *dead_entries.RULES,
+    *dead_patterns.RULES,
     *cannot_adapt.RULES,
     *(r for r in misapplied.RULES if r is not misapplied.LAYERS_MISS_EXPERTS),  # of LoraConfig objects, below
     *seldom_wanted.RULES,
