@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lora_spec.diagnostics import Diagnostic, Severity, SpecError, in_order
 from lora_spec.dialects import parsing, verl
 from lora_spec.rules.inspection import Finding, Inspection, Unchecked, continues_adapter
-from lora_spec.rules.inspections import INSPECTIONS, NOT_CHECKED
+from lora_spec.rules.inspections import INSPECTIONS, NOT_CHECKED, SAID_BETTER
 from lora_spec.rules.model_not_known import model_not_known
 from lora_spec.source.document import Document
 from lora_spec.source.reading import read_path, read_text, read_value
@@ -51,6 +51,8 @@ def judge(parsed: Parsed, found: Found | None = None) -> Examined:
     unchecked = tuple(f for f in findings if isinstance(f, Unchecked))
     unread = {d.range for d in parsed.diagnostics if d.code.startswith("LS00") and d.range is not None}
     said = [f for f in findings if isinstance(f, Diagnostic) and f.range not in unread]  # one mistake, one message
+    codes = {d.code for d in said}
+    said = [d for d in said if SAID_BETTER.get(d.code) not in codes]
     if unchecked:
         said.append(_not_checked(unchecked, parsed))
     return Examined(parsed, tuple(sorted((*parsed.diagnostics, *said), key=in_order)), unchecked, found)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
 from lora_spec.inventory.layout import layer_ranges
 from lora_spec.inventory.matching import Reason, Refusal, match
+from lora_spec.planning.starting_point import starting_targets
 from lora_spec.rules.ground import Ground, in_suffix
 from lora_spec.rules.leaving_out import leaving_out
 from lora_spec.spec.places import at_key, at_value
@@ -118,7 +119,7 @@ def nothing_else_told(ground: Ground) -> Diagnostic:
     places = ground.parsed.places
     if lora.target_modules is None and lora.target_parameters is None:
         message = f"PEFT's default targets do not exist in {ground.tree.model_class}"
-        return at_key(places, ("lora",), NO_DEFAULT_TARGETS, message, "name them: target_modules: [q_proj, v_proj]")
+        return at_key(places, ("lora",), NO_DEFAULT_TARGETS, message, _defaults(ground))
     if refusal.reason is Reason.ALL_EXCLUDED:
         field = "exclude_modules" if ground.matched.excluded else "modules_to_save"
         message = f"{field} takes away all that target_modules names: nothing is left to adapt"
@@ -167,6 +168,7 @@ def _words(refusal: Refusal, ground: Ground) -> dict[str, str]:
         "kind": module.class_name if module else "module",
         "model": ground.tree.model_class,
         "type": ground.tree.model_type,
+        "defaults": _defaults(ground) if refusal.reason is Reason.NO_DEFAULT_TARGETS else "",
         "inner": _inner(refusal.names, ground),
         "without": _without_it(refusal, ground),
         "rows": _rows(first, ground),
@@ -185,6 +187,13 @@ def _rows(name: str, ground: Ground) -> str:
 
 
 _ENDED = r"end it in the names of layers, such as '.*\.(q_proj|v_proj)'"
+
+
+def _defaults(ground: Ground) -> str:
+    """Targets to start with, of those that the model has."""
+    start = starting_targets(ground.tree)
+    value = {"regex": start.regex} if start.regex and ground.parsed.dialect == "lora-spec" else start.regex
+    return f"name them: target_modules: {ground.parsed.places.spelled(value or list(start.names))}"
 
 
 def _without_it(refusal: Refusal, ground: Ground) -> str:
@@ -222,7 +231,7 @@ _TOLD = {
     Reason.NO_DEFAULT_TARGETS: _Told(
         "target_modules",
         "PEFT has no default targets for {type}",
-        "name them: target_modules: [q_proj, k_proj, v_proj, o_proj]",
+        "{defaults}",
         NO_DEFAULT_TARGETS,
     ),
     Reason.INDEX_OUT_OF_RANGE: _Told(

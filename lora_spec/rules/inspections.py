@@ -27,6 +27,9 @@ NOT_CHECKED = Rule(
     "base_model: tiny-qwen2",
 )
 
+SAID_BETTER = {"LS151": "LS225", "LS154": "LS161", "LS155": "LS161"}
+"""Infos and warnings on what another rule, where it speaks, has called a fault already."""
+
 INSPECTIONS: tuple[Inspection, ...] = (
     *names.INSPECTIONS,
     *regexes.INSPECTIONS,

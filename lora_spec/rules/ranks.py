@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
 from lora_spec.inventory.matching import Adapted, match
+from lora_spec.inventory.matching.tables import experts_of
 from lora_spec.inventory.tree import Kind
 from lora_spec.rules.ground import Ground
 from lora_spec.spec.places import at_value
@@ -27,7 +28,17 @@ SCALES_DIFFER = Rule(
     "lora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj], rank_pattern: {v_proj: 4}}",
     "lora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj], rank_pattern: {v_proj: 4}, alpha_pattern: {v_proj: 8}}",
 )
-RULES = (RANK_ABOVE_LAYER, SCALES_DIFFER)
+FUSED_RANK = Rule(
+    "LS237",
+    "rank-of-fused-experts",
+    Severity.INFO,
+    "transformers 5 keeps the gate and up projections of experts in one parameter. PEFT gives it the rank of both "
+    "together, and the alpha of both, so that alpha / rank stays: twice the rank that the file says, in the adapter's size and in "
+    "what a server has to allow for.",
+    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, gate_proj, up_proj, down_proj]}",
+    "base_model: Qwen/Qwen3-30B-A3B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, v_proj]}",
+)
+RULES = (RANK_ABOVE_LAYER, SCALES_DIFFER, FUSED_RANK)
 
 
 def inspect_ranks(ground: Ground) -> Iterator[Diagnostic]:
@@ -56,6 +67,21 @@ def inspect_ranks(ground: Ground) -> Iterator[Diagnostic]:
         message = f"the patterns give scales from {scales[0]:g} to {scales[-1]:g}"
         remedy = "set alpha_pattern with the same keys to keep alpha / rank equal"
         yield at_value(ground.parsed.places, ("lora", "rank_pattern"), SCALES_DIFFER, message, remedy)
+
+
+def inspect_fused(ground: Ground) -> Iterator[Diagnostic]:
+    """Fused experts, whose rank is that of their parts together (`_convert_peft_config_moe`, PEFT 0.21.2)."""
+    rank, experts = ground.lora.rank, experts_of(ground.tree.model_type)
+    for adapted in ground.reached.parameters if rank and experts and ground.matched.refusal is None else ():
+        parts = experts.fused.get(adapted.name.rpartition(".")[2], ()) if experts else ()
+        if rank and len(parts) > 1 and adapted.rank == rank * len(parts) and ground.parsed.knows(("lora", "rank")):
+            fused = adapted.name.rpartition(".")[2]
+            message = (
+                f"PEFT adapts {fused} at rank {adapted.rank}: in this model {' and '.join(parts)} of an expert are one "
+                f"parameter, which gets the rank of both, and alpha {adapted.alpha:g} (scale {adapted.scale:g})"
+            )
+            yield at_value(ground.parsed.places, ("lora", "rank"), FUSED_RANK, message)
+            return
 
 
 def _own_ranks(wide: list[Adapted], ground: Ground) -> str | None:

@@ -150,6 +150,7 @@ def inspect_seldom_wanted(ground: Ground) -> Iterator[Diagnostic]:
         return
     yield from _ties(ground)
     yield from ranks.inspect_ranks(ground)
+    yield from ranks.inspect_fused(ground)
     yield from _places_reached(ground)
     yield from inspect_coverage(ground)
     if ground.tree.quantization in PACKED and any(a.experts > 1 for a in ground.matched.parameters):

@@ -1,6 +1,6 @@
 """What verl's FSDP trainer makes of its config. The steps on a model are in tests/preparation/test_verl_contract.py."""
 
-import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from lora_spec.diagnostics import Diagnostic
 from lora_spec.pipeline import check, judge, parse, read
 
 BASE = {"partial_pretrain": "tiny-qwen2"}
+ADAPTERS = Path(__file__).parent.parent / "adapters"
 
 
 def spec_of(**model: Any) -> LoraSpec:
@@ -21,11 +22,9 @@ def errors(**model: Any) -> list[Diagnostic]:
     return [d for d in check({"model": model}) if d.is_error]
 
 
-def adapter(folder: Path, rank: int = 16, weights: str = "adapter_model.safetensors") -> str:
-    folder.mkdir(parents=True)
-    folder.joinpath("adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": rank}))
-    folder.joinpath(weights).write_bytes(b"")
-    return str(folder)
+def adapter(folder: Path) -> str:
+    """A saved adapter of the tiny model, of rank 1."""
+    return str(shutil.copytree(ADAPTERS / "tiny-qwen2", folder))
 
 
 def test_rank_zero_is_off_and_said_in_one_info() -> None:
@@ -90,13 +89,13 @@ def test_the_path_wins_over_the_rank(tmp_path: Path) -> None:
 
 
 def test_a_path_and_the_adapter_s_own_rank_draw_nothing(tmp_path: Path) -> None:
-    assert not check({"model": {**BASE, "lora_adapter_path": adapter(tmp_path / "a"), "lora_rank": 16}})
+    assert not check({"model": {**BASE, "lora_adapter_path": adapter(tmp_path / "a"), "lora_rank": 1}})
 
 
 def test_another_rank_than_the_adapter_s(tmp_path: Path) -> None:
     [found] = errors(**BASE, lora_adapter_path=adapter(tmp_path / "a"), lora_rank=8)
     assert (found.code, found.document_path) == ("LS801", ("model", "lora_rank"))
-    assert (found.message, found.help) == ("lora_rank is 8 but the adapter's rank is 16", "write lora_rank: 16")
+    assert (found.message, found.help) == ("lora_rank is 8 but the adapter's rank is 1", "write lora_rank: 1")
 
 
 def test_a_path_with_rank_zero_is_right_in_the_trainer_with_partial_pretrain(tmp_path: Path) -> None:
@@ -108,7 +107,7 @@ def test_a_path_with_rank_zero_is_right_in_the_trainer_with_partial_pretrain(tmp
 def test_a_path_with_rank_zero_is_ignored_by_the_engine(tmp_path: Path) -> None:
     [found] = errors(path="tiny-qwen2", lora_adapter_path=adapter(tmp_path / "a"))
     assert (found.code, found.document_path) == ("LS802", ("model", "lora_adapter_path"))
-    assert found.help == "add lora_rank: 16"
+    assert found.help == "add lora_rank: 1"
 
 
 def test_the_engine_s_ignored_path_is_told_without_the_adapter_too() -> None:
@@ -120,21 +119,23 @@ def test_the_engine_s_ignored_path_is_told_without_the_adapter_too() -> None:
 
 
 def test_an_adapter_that_is_only_a_pickle(tmp_path: Path) -> None:
-    [found] = errors(**BASE, lora_adapter_path=adapter(tmp_path / "a", weights="adapter_model.bin"), lora_rank=16)
+    path = adapter(tmp_path / "a")
+    Path(path, "adapter_model.safetensors").rename(Path(path, "adapter_model.bin"))
+    [found] = errors(**BASE, lora_adapter_path=path, lora_rank=1)
     assert (found.code, found.document_path) == ("LS305", ("model", "lora_adapter_path"))
     assert "pickle" in found.message
 
 
 def test_the_folder_above_the_adapter(tmp_path: Path) -> None:
     inner = adapter(tmp_path / "step" / "lora_adapter")
-    [found] = errors(**BASE, lora_adapter_path=str(tmp_path / "step"), lora_rank=16)
+    [found] = errors(**BASE, lora_adapter_path=str(tmp_path / "step"), lora_rank=1)
     assert (found.code, found.help) == ("LS305", f"write {inner}, which has one")
 
 
 def test_an_adapter_whose_config_cannot_be_read(tmp_path: Path) -> None:
     path = adapter(tmp_path / "a")
     Path(path, "adapter_config.json").write_text("{")
-    [found] = errors(**BASE, lora_adapter_path=path, lora_rank=16)
+    [found] = errors(**BASE, lora_adapter_path=path, lora_rank=1)
     assert found.code == "LS305"
 
 
