@@ -81,20 +81,19 @@ class Node:
 
     def modules(self) -> Iterator[Node]:
         """The node and all below it, each once."""
-        seen: set[int] = set()
+        seen: set[Node] = set()
         pending = [self]
         while pending:
             node = pending.pop()
-            if id(node) not in seen:
-                seen.add(id(node))
+            if node not in seen:
+                seen.add(node)
                 yield node
                 if node.children:
                     pending += node.children.values()
 
     def parameters(self) -> Iterator[Tensor]:
         """Every parameter below it, each once."""
-        found = {id(tensor): tensor for node in self.modules() for tensor in node.tensors.values()}
-        yield from found.values()
+        return iter({tensor: None for node in self.modules() for tensor in node.tensors.values()})
 
     def train(self, *, on: bool) -> None:
         """Sets `requires_grad` of all its parameters."""

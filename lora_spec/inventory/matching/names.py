@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from lora_spec.inventory.matching.result import Reason, RefusedError
@@ -35,16 +34,20 @@ class Suffixes:
 
     def hits(self, name: str) -> list[int]:
         """The places of the entries that match, in order."""
-        if not self.places or name[name.rfind(".") + 1 :] not in self.leaves:
+        if not self.places:
             return []
-        found = [self.places[name]] if name in self.places else []
-        dot = name.find(".")
+        dot = name.rfind(".")
+        if name[dot + 1 :] not in self.leaves:
+            return []
+        places = self.places
+        found = [places[name]] if name in places else []
         while dot >= 0:
-            place = self.places.get(name[dot + 1 :])
-            if place is not None:
-                found.append(place)
-            dot = name.find(".", dot + 1)
-        return sorted(found)
+            suffix = name[dot + 1 :]
+            if suffix in places:
+                found.append(places[suffix])
+            dot = name.rfind(".", 0, dot)
+        found.sort()
+        return found
 
 
 Matcher = Callable[[str], list[int]]
@@ -182,7 +185,10 @@ def fewest_entries(targets: Iterable[str], others: Iterable[str]) -> tuple[str, 
     ends = {suffix for suffixes in wanted.values() for suffix in suffixes}
     taken: set[str] = set()
     for other in others:
-        taken.update(takewhile(ends.__contains__, suffixes_of(other)))  # what is no end is none when it grows
+        for suffix in suffixes_of(other):
+            if suffix not in ends:
+                break  # what is no end is none when it grows
+            taken.add(suffix)
     required: set[str] = set()
     for item, suffixes in sorted(wanted.items(), key=lambda pair: pair[1]):
         for suffix in suffixes:

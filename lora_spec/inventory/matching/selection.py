@@ -73,8 +73,10 @@ def select(tree: ModuleTree, settings: Settings, is_target: Matcher) -> Selectio
     for module in tree.modules:
         name = module.name
         out = excluded(name)
-        if not name or followers.hits(name):
-            tied += [name] if name else []
+        if not name:
+            continue
+        if followers.hits(name):
+            tied.append(name)
             continue
         if out:
             found.excludes[name] = out

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from lora_spec.inventory.matching.adapting import Adapter, target_parameters
@@ -31,8 +33,8 @@ def match(tree: ModuleTree, arguments: Mapping[str, Any]) -> Match:
     trainable = total = 0
     try:
         check_settings(written)
-        root = _apply(record)
-        trainable, total = _counts(root)
+        with _no_collection():
+            trainable, total = _counts(_apply(record))
     except RefusedError as refused:
         refusal = refused.refusal
     return Match(
@@ -48,6 +50,18 @@ def match(tree: ModuleTree, arguments: Mapping[str, Any]) -> Match:
         entries=entries_of(record),
         inexact=record.inexact(),
     )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keeps Python from looking for cycles among tens of thousands of nodes, which have none: a third of the time."""
+    wanted = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if wanted:
+            gc.enable()
 
 
 def _apply(record: Record) -> Node:
@@ -112,11 +126,8 @@ def _check_any(record: Record, settings: Settings) -> None:
 
 
 def _counts(root: Node) -> tuple[int, int]:
-    trainable = total = 0
-    for tensor in root.parameters():
-        total += tensor.size
-        trainable += tensor.size if tensor.trainable else 0
-    return trainable, total
+    sizes = [(tensor.size, tensor.trainable) for tensor in root.parameters()]
+    return sum(size for size, trainable in sizes if trainable), sum(size for size, _ in sizes)
 
 
 def _effective(settings: Settings) -> Effective:
