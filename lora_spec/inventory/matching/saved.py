@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lora_spec.inventory.matching.graph import Node, Role, Tensor, find
+from lora_spec.inventory.matching.names import compiled
 from lora_spec.inventory.matching.result import Reason, RefusedError, Saved
 from lora_spec.inventory.matching.settings import Settings
 from lora_spec.inventory.matching.tables import heads_of
@@ -23,8 +24,20 @@ def save_modules(tree: ModuleTree, root: Node, settings: Settings, places: Mappi
         if embedding.role is not Role.SAVED:
             raise RefusedError(Reason.TIED_NOT_ADAPTED, "AttributeError", *settings.modules_to_tie)
         weight = embedding.children["modules_to_save"].children["default"].tensors["weight"]
-        saved += _save(root, settings.modules_to_tie, {}, weight)
+        saved += _save(root, settings.modules_to_tie, _dropped(settings, places), weight)
     return saved
+
+
+def _dropped(settings: Settings, places: Mapping[str, int]) -> dict[str, int]:
+    """The entries that tying took out, by the tied module that each names: it follows the embedding, so they hold."""
+    kept = settings.modules_to_save or ()
+    return {
+        name: place
+        for entry, place in places.items()
+        if entry not in kept
+        for name in settings.modules_to_tie or ()
+        if compiled(rf"(^|.*\.){entry}($|\..*)", entry).match(name)
+    }
 
 
 def save_once_more(tree: ModuleTree, root: Node, settings: Settings, places: Mapping[str, int]) -> list[Saved]:
