@@ -19,7 +19,7 @@ def compiled(pattern: str, written: str) -> re.Pattern[str]:
 
 class Suffixes:
     """Entries of a list by name: an entry is a whole name or what stands behind a dot (`check_target_module_exists`,
-    PEFT 0.21.2, `tuners/tuners_utils.py`). One look-up per segment of the name, however many entries there are.
+    PEFT 0.21.2, `tuners/tuners_utils.py`). One look-up for each length of the entries that have its last segment.
     """
 
     def __init__(self, entries: Iterable[str]) -> None:
@@ -27,25 +27,21 @@ class Suffixes:
         self.places: dict[str, int] = {}
         for place, entry in enumerate(entries):
             self.places.setdefault(entry, place)
-        self.leaves = {entry.rpartition(".")[2] for entry in self.places}
+        self.lengths: dict[str, set[int]] = {}
+        for entry in self.places:
+            self.lengths.setdefault(entry.rpartition(".")[2], set()).add(len(entry))
 
     def __contains__(self, name: str) -> bool:
         return name in self.places
 
     def hits(self, name: str) -> list[int]:
         """The places of the entries that match, in order."""
-        if not self.places:
-            return []
-        dot = name.rfind(".")
-        if name[dot + 1 :] not in self.leaves:
-            return []
-        places = self.places
-        found = [places[name]] if name in places else []
-        while dot >= 0:
-            suffix = name[dot + 1 :]
-            if suffix in places:
-                found.append(places[suffix])
-            dot = name.rfind(".", 0, dot)
+        found = []
+        size = len(name)
+        for length in self.lengths.get(name[name.rfind(".") + 1 :], ()):
+            behind = size - length
+            if (behind == 0 or (behind > 0 and name[behind - 1] == ".")) and name[behind:] in self.places:
+                found.append(self.places[name[behind:]])
         found.sort()
         return found
 
