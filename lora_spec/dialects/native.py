@@ -36,7 +36,9 @@ SECTIONS = tuple(LoraSpec.model_fields)
 
 
 def recognise(document: Document) -> bool:
-    """A `lora` section, a base model with a section or LoRA settings of ours, or a modeline that names our schema."""
+    """A `lora` section, be it misspelt, a base model with a section or LoRA settings of ours, or a modeline that names our
+    schema.
+    """
     root = document.root
     if not isinstance(root, Mapping):
         return False
@@ -45,13 +47,15 @@ def recognise(document: Document) -> bool:
     keys = set(root.keys())
     if isinstance(root.get("lora"), Mapping):
         return not keys & {"_target_", "_component_"}  # a part of a config that is composed elsewhere
-    if "base_model" not in keys or keys & AXOLOTL:
+    if keys & AXOLOTL:
         return False
-    if len(keys) == 1 or keys & {*SECTIONS[1:], *SETTINGS}:
-        return True
     sections = [key for key in keys if isinstance(root.get(key), Mapping)]
-    return any(closest(key, SECTIONS[1:], cutoff=0.75) for key in sections) or any(
-        _is_lora_section(root, key) for key in sections
+    if "base_model" not in keys:
+        return any(_is_lora_section(root, key) and closest(key, ("lora",), cutoff=0.75) for key in sections)
+    return (
+        len(keys) == 1
+        or bool(keys & {*SECTIONS[1:], *SETTINGS})
+        or any(closest(key, SECTIONS[1:], cutoff=0.75) or _is_lora_section(root, key) for key in sections)
     )
 
 

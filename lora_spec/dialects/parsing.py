@@ -18,7 +18,7 @@ UNRECOGNISED = Rule(
     "unrecognised-file",
     Severity.ERROR,
     "Nothing was checked: the keys of the file belong to no config format that is known here.",
-    "lorra: {rank: 16, alpha: 32}",
+    "finetuning_type: lora\nlora_rank: 16",
     "base_model: tiny-qwen2\nlora: {rank: 16, alpha: 32}",
 )
 RULES = (UNRECOGNISED,)
@@ -67,17 +67,32 @@ def _hints(keys: tuple[str, ...]) -> list[str]:
     return hints[:5]
 
 
+_OTHERS = (
+    ("a PEFT adapter's config", {"peft_type"}),
+    ("an axolotl config", {*native.AXOLOTL} - {"datasets", "plugins"}),
+    ("a LLaMA-Factory config", {"finetuning_type", "lora_target"}),
+    ("an ms-swift config", {"train_type", "tuner_type", "sft_type"}),
+    ("a TRL config", {"use_peft", "lora_target_modules"}),
+)
+"""Formats that are not read, by keys that only they have."""
+
+
 def _unrecognised(document: Document) -> Diagnostic:
     keys = document.root.keys() if isinstance(document.root, Mapping) else ()
-    start = (
-        "; ".join(_hints(keys))
-        or "a native file has base_model and lora; verl's has model.path or model.partial_pretrain"
-    )
+    hints = "; ".join(_hints(keys))
+    if other := next((name for name, own in _OTHERS if own.intersection(keys)), None):
+        start = f"it looks like {other}, which is not read; lora-spec init MODEL writes a native file to start from"
+        start += (
+            f", where {hints.replace(' in a native file;', ',').removesuffix(' in a native file')}" if hints else ""
+        )
+    else:
+        start = hints or "a native file has base_model and lora; verl's has model.path or model.partial_pretrain"
+        start += f"; --dialect NAME reads it as one of {', '.join(d.NAME for d in DIALECTS)}"
     return Diagnostic(
         code=UNRECOGNISED.code,
         name=UNRECOGNISED.name,
         severity=UNRECOGNISED.severity,
         message="no known config format has these keys" + (f": {', '.join(keys[:5])}" if keys else ""),
-        help=f"{start}; --dialect NAME reads it as one of {', '.join(d.NAME for d in DIALECTS)}",
+        help=start,
         range=first_key_range(document.root),
     )

@@ -48,7 +48,36 @@ def read_config(path: Path) -> dict[str, Any] | None:
         raise ValueError(f"{path} cannot be read: it is nested too deeply") from None
     if not isinstance(config, dict):
         raise ValueError(f"{path} is no JSON object")  # noqa: TRY004 - the file's fault, not the caller's
+    if objection := _objection(config):
+        raise ValueError(f"{path} is no config of a model: {objection}")
     return config
+
+
+LARGEST = {
+    "hidden_size": 1_000_000,
+    "intermediate_size": 10_000_000,
+    "vocab_size": 100_000_000,
+    "num_hidden_layers": 10_000,
+    "num_attention_heads": 100_000,
+    "num_experts": 100_000,
+    "num_local_experts": 100_000,
+    "n_routed_experts": 100_000,
+}
+"""Sizes that no model comes near; building a larger one would not end."""
+
+
+def _objection(config: dict[str, Any]) -> str:
+    """What no model's config can say; empty where there is nothing of the kind."""
+    model_type = config.get("model_type", "")
+    if not isinstance(model_type, str):
+        return f"its model_type is {json.dumps(model_type)[:40]}, not a name"
+    text = config.get("text_config")
+    for key, most in LARGEST.items():
+        for section in (config, text if isinstance(text, dict) else {}):
+            size = section.get(key)
+            if isinstance(size, (int, float)) and not 0 <= size <= most:
+                return f"its {key} is {str(size)[:20]}"
+    return ""
 
 
 def cached_config(model_id: str, revision: str | None = None) -> dict[str, Any] | None:

@@ -10,9 +10,11 @@ from lora_spec.inventory.layout import layer_ranges
 from lora_spec.inventory.matching import Reason, Refusal, match
 from lora_spec.planning.starting_point import starting_targets
 from lora_spec.rules.ground import Ground, in_suffix
+from lora_spec.rules.instead import ended_in_layers, instead
 from lora_spec.rules.leaving_out import leaving_out
 from lora_spec.spec.places import at_key, at_value
 from lora_spec.spec.targets import Regex
+from lora_spec.spec.wording import with_article
 
 CANNOT_ADAPT = Rule(
     "LS207",
@@ -126,7 +128,7 @@ def nothing_else_told(ground: Ground) -> Diagnostic:
         return at_value(places, ("lora", field), CANNOT_ADAPT, message, "leave out less, or name more targets")
     if refusal.reason is Reason.ARGUMENTS and isinstance(lora.target_modules, Regex):
         message = "the regex also matches whole blocks, or the model itself, which cannot be adapted"
-        return at_value(places, ("lora", "target_modules"), CANNOT_ADAPT, message, _ENDED)
+        return at_value(places, ("lora", "target_modules"), CANNOT_ADAPT, message, ended_in_layers([], ground))
     message = f"PEFT refuses this on {ground.tree.model_class}: {refusal.reason.value}"
     return at_value(
         places, ("lora", "target_modules"), CANNOT_ADAPT, message, "lora-spec plan shows what each entry matches"
@@ -165,11 +167,11 @@ def _words(refusal: Refusal, ground: Ground) -> dict[str, str]:
         "names": ", ".join(refusal.names[:3])
         + (f" and {len(refusal.names) - 3} more" if len(refusal.names) > 3 else ""),
         "pair": " and ".join(dict.fromkeys(name.rpartition(".")[2] for name in refusal.names)),
-        "kind": module.class_name if module else "module",
+        "kind": with_article(module.class_name if module else "module"),
         "model": ground.tree.model_class,
         "type": ground.tree.model_type,
         "defaults": _defaults(ground) if refusal.reason is Reason.NO_DEFAULT_TARGETS else "",
-        "inner": _inner(refusal.names, ground),
+        "inner": instead(first, ground),
         "without": _without_it(refusal, ground),
         "rows": _rows(first, ground),
         "layers": layer_ranges(ground.names) or "none",
@@ -186,9 +188,6 @@ def _rows(name: str, ground: Ground) -> str:
     return str(shape[0]) if shape else "the size of the vocabulary"
 
 
-_ENDED = r"end it in the names of layers, such as '.*\.(q_proj|v_proj)'"
-
-
 def _defaults(ground: Ground) -> str:
     """Targets to start with, of those that the model has."""
     start = starting_targets(ground.tree)
@@ -202,23 +201,6 @@ def _without_it(refusal: Refusal, ground: Ground) -> str:
         return ""
     setting = leaving_out(refusal.names, ground)
     return f": write {setting}" if setting else ""
-
-
-def _inner(names: tuple[str, ...], ground: Ground) -> str:
-    """What can be adapted instead: the linear layers inside, or a name that does not reach it."""
-    if not names:
-        return "name linear layers"
-    inside = sorted({m.leaf for m in ground.tree.below(names[0]) if m.in_out and m.name != names[0]})
-    inside = [leaf for leaf in inside if not leaf.isdigit()]
-    if inside and isinstance(ground.lora.target_modules, Regex):
-        return _ENDED
-    module = ground.tree.by_name.get(names[0])
-    weight = module.shape("weight") if module else None
-    if not inside and module and weight and len(weight) == 2 and isinstance(ground.lora.target_modules, tuple):
-        return f"remove it, or adapt its weight: target_parameters: [{module.leaf}.weight]"
-    if inside:
-        return f"name what is in it: {', '.join(inside[:8])}"
-    return "name linear layers, or a longer ending that does not reach it"
 
 
 _TOLD = {
@@ -240,7 +222,7 @@ _TOLD = {
         "write ids below {rows}, or resize the embedding first",
         TOKEN_OUT_OF_RANGE,
     ),
-    Reason.UNSUPPORTED_MODULE: _Told("target_modules", "{names}, a {kind}, cannot be adapted", "{inner}"),
+    Reason.UNSUPPORTED_MODULE: _Told("target_modules", "{names}, {kind}, cannot be adapted", "{inner}"),
     Reason.MAMBA_MODULE: _Told(
         "target_modules",
         "{names} cannot be adapted: the kernel of a Mamba block reads its weight past an adapter",
@@ -252,11 +234,11 @@ _TOLD = {
         "write a rank that its groups divide, or leave it out",
     ),
     Reason.CONVOLUTION: _Told(
-        "target_modules", "{names}, a {kind}, cannot be adapted: PEFT cannot build another one like it", "leave it out"
+        "target_modules", "{names}, {kind}, cannot be adapted: PEFT cannot build another one like it", "leave it out"
     ),
     Reason.VARIANT: _Told(
         "target_modules",
-        "{names}, a {kind}, takes plain LoRA only, not this variant or init",
+        "{names}, {kind}, takes plain LoRA only, not this variant or init",
         "remove the variant or the init, or leave it out",
     ),
     Reason.EMBEDDING_BIAS: _Told(
@@ -291,7 +273,7 @@ _TOLD = {
         "name a parameter of a module",
     ),
     Reason.SAVED_CONTAINER: _Told(
-        "modules_to_save", "{first} is a {kind}, which cannot be saved in full", "name a module in it instead"
+        "modules_to_save", "{first} is {kind}, which cannot be saved in full", "name a module in it instead"
     ),
     Reason.SAVED_ADAPTED: _Told(
         "modules_to_save",
@@ -317,7 +299,7 @@ _TOLD = {
         "trainable_token_indices", "{names} are tied and get different tokens", "give both the same ids"
     ),
     Reason.TOKENS_MODULE: _Told(
-        "trainable_token_indices", "{first}, a {kind}, is no embedding", "name the embedding, such as embed_tokens"
+        "trainable_token_indices", "{first}, {kind}, is no embedding", "name the embedding, such as embed_tokens"
     ),
     Reason.NO_LAYERS: _Told(
         "layer_replication", "{model} has no list of layers that PEFT can replicate", "remove layer_replication"

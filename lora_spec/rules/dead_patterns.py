@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 
 from lora_spec.diagnostics import Diagnostic, DocumentPath, Rule, Severity
 from lora_spec.inventory.matching import Entry
+from lora_spec.rules.expert_parameters import parameter_meant
 from lora_spec.rules.ground import Ground, in_suffix
 from lora_spec.rules.near_names import nearest_name, targets_are_unsure
 from lora_spec.spec.places import at_key
@@ -34,20 +36,33 @@ def inspect_patterns(ground: Ground) -> Iterator[Diagnostic]:
             if entry.names:
                 yield _shadowed(entry, path, field, ground)
                 continue
-            why = "it matches no adapted module"
-            near = nearest_name(entry.entry, tuple(a.name for a in ground.matched.modules))
-            owned = [p.name for p in ground.matched.parameters if in_suffix(p.name.rpartition(".")[0], entry.entry)]
-            if owned:
-                near, why = f"{entry.entry}.{owned[0].rpartition('.')[2]}", "its parameter is adapted, not the module"
-            elif any(in_suffix(name, entry.entry) for name in ground.names):
-                if targets_are_unsure(ground):
-                    continue
-                near, why = None, "the modules of that name are no targets"
-            remedy = f"did you mean {near}?" if near else "remove it"
-            places = ground.parsed.places
-            fixes = places.renaming(path, near) if near else ()
-            message = f"the key {entry.entry} in {field} has no effect: {why}"
-            yield at_key(places, path, PATTERN_MATCHES_NOTHING, message, remedy, fixes)
+            if found := _why(entry.entry, ground):
+                why, near = found
+                is_new = near is not None and near not in (getattr(ground.lora, field) or {})
+                remedy = (
+                    f"did you mean {near}?" if is_new else f"remove it: {near} is there too" if near else "remove it"
+                )
+                places = ground.parsed.places
+                fixes = places.renaming(path, near) if near and is_new else ()
+                message = f"the key {entry.entry} in {field} has no effect: {why}"
+                yield at_key(places, path, PATTERN_MATCHES_NOTHING, message, remedy, fixes)
+
+
+def _why(key: str, ground: Ground) -> tuple[str, str | None] | None:
+    """Why a key matches no adapted module, and what was probably meant; None where a misspelt target may be why."""
+    plain = re.sub(r"^(?:\^|\(?\.\*\\?\.?(?:\)\?)?)+|\$$|\.weight\$?$", "", key)
+    modules, parameters = ([a.name for a in adapted] for adapted in (ground.matched.modules, ground.matched.parameters))
+    owned = [name for name in parameters if in_suffix(name.rpartition(".")[0], plain)]
+    if owned:
+        return "its parameter is adapted, not the module", f"{plain}.{owned[0].rpartition('.')[2]}"
+    meant = parameter_meant(plain, ground)
+    if meant and any(in_suffix(name, meant) for name in parameters):
+        return "it matches no adapted parameter", meant
+    if plain != key and any(in_suffix(name, plain) for name in modules):
+        return "it matches no adapted module", plain
+    if any(in_suffix(name, plain) for name in ground.names):
+        return None if targets_are_unsure(ground) else ("the modules of that name are no targets", None)
+    return "it matches no adapted module", nearest_name(plain, tuple(modules))
 
 
 def _shadowed(entry: Entry, path: DocumentPath, field: str, ground: Ground) -> Diagnostic:

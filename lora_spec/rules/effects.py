@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lora_spec.diagnostics import DocumentPath, Rule, Severity
+from lora_spec.inventory.local_paths import is_folder, local_path
 from lora_spec.rules.inspection import Finding, Inspection, drafted, new_adapter
 from lora_spec.spec.parsing import Parsed
 from lora_spec.spec.places import at_value
@@ -72,6 +73,9 @@ def inspect_options(parsed: Parsed) -> Iterator[Finding]:
             yield at_value(
                 places, ("lora", field), NO_EFFECT, f"{field} has no effect: {why}", f"set {switch}, or remove it"
             )
+    if spec.revision is not None and parsed.knows(("base_model",)) and is_folder(local_path(spec.base_model)):
+        message = "revision has no effect: base_model is a local folder, which is read as it is"
+        yield at_value(places, ("revision",), NO_EFFECT, message, "remove it, or name the hub id")
     fsdp = spec.prepare.fsdp
     for field in _DDP_IGNORES if fsdp and fsdp.strategy == "ddp" else ():
         if fsdp and field in fsdp.model_fields_set:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lora_spec.inventory.layout import layer_ranges
-from lora_spec.inventory.matching import Entry, Match
+from lora_spec.inventory.matching import Entry, Match, Reason
 from lora_spec.inventory.sources import Found
 from lora_spec.inventory.tree import ModuleTree
 from lora_spec.spec.lora import Lora
@@ -81,3 +81,17 @@ def fullmatches(pattern: str, names: tuple[str, ...]) -> tuple[str, ...]:
     except re.error:
         return ()
     return tuple(name for name in names if compiled.fullmatch(name))
+
+
+def stopped_early(ground: Ground) -> bool:
+    """Whether PEFT refuses before it has matched everything, so that what had no effect says nothing."""
+    refusal = ground.matched.refusal
+    return refusal is not None and refusal.reason not in (Reason.NOTHING_MATCHED, Reason.ALL_EXCLUDED)
+
+
+def is_there(entry: Entry, field: str, ground: Ground) -> bool:
+    """Whether the model has what the entry names, which PEFT had not come to when it refused."""
+    names = ground.parameter_names if field == "target_parameters" else ground.names
+    if entry.place is None:
+        return bool(fullmatches(entry.entry, names))
+    return any(in_suffix(name, entry.entry) for name in names)

@@ -115,14 +115,16 @@ def _target(entry: Entry, path: tuple[str | int, ...], ground: Ground) -> Iterat
     breaking = [n for n in entry.effect if (m := ground.tree.by_name.get(n)) and m.class_name in RETURN_MORE]
     if breaking:
         kind = ground.tree.by_name[breaking[0]].class_name
-        message = f"the forward pass fails once {some(breaking)} is adapted: a {kind} returns more than one value"
+        verb = "is" if len(breaking) == 1 else "are"
+        message = f"the forward pass fails once {some(breaking)} {verb} adapted: a {kind} returns more than one value"
         without = None if set(breaking) == set(entry.effect) else leaving_out(breaking, ground)
         remedy = f"leave it out: write {without}" if without else f"remove {entry.entry}"
         yield at_value(ground.parsed.places, path, FORWARD_BREAKS, message, remedy)
     named, reached = set(entry.names), set(entry.effect)
     taken = named & _taken(ground)
     if named and not reached and taken == named and not _stands_twice(entry, ground):
-        message = f"{_said(entry)} gets no adapter: {some(sorted(taken))} is excluded or trained in full"
+        verb = "is" if len(taken) == 1 else "are"
+        message = f"{_said(entry)} gets no adapter: {some(sorted(taken))} {verb} excluded or trained in full"
         yield at_value(ground.parsed.places, path, TARGET_SWALLOWED, message, "keep it in one of the lists")
         return
     by_parameter = {name.rpartition(".")[0] for name in reached}

@@ -23,6 +23,17 @@ def nearest_name(entry: str, names: tuple[str, ...]) -> str | None:
     return meant if meant and meant != entry and any(in_suffix(name, meant) for name in names) else None
 
 
+def names_with_weights(ground: Ground) -> tuple[str, ...]:
+    """The modules that have parameters in them: an activation or a dropout is no name that was meant."""
+    holding: set[str] = set()
+    for module in ground.tree.modules:
+        name = module.name if module.parameters else ""
+        while name and name not in holding:
+            holding.add(name)
+            name = name.rpartition(".")[0]
+    return tuple(name for name in ground.names if name in holding)
+
+
 def _same_path(entry: str, name: str) -> bool:
     """Whether ``name`` is ``entry`` but for segments that a newer class put in between or at the front."""
     wanted = iter(name.split("."))

@@ -13,6 +13,7 @@ from lora_spec.planning.versions import exact_here, installed_versions
 from lora_spec.rules.cannot_adapt import inspect_refusal, inspect_tokens, nothing_else_told
 from lora_spec.rules.dead_entries import inspect_dead_entries
 from lora_spec.rules.dead_patterns import inspect_patterns
+from lora_spec.rules.dead_targets import inspect_dead_targets
 from lora_spec.rules.ground import Ground
 from lora_spec.rules.inspection import Finding, drafted, new_adapter
 from lora_spec.rules.misapplied import inspect_misapplied
@@ -72,6 +73,7 @@ def inspect_on_model(parsed: Parsed, found: Found, tree: ModuleTree, *, sound: b
 
 
 INSPECTIONS: tuple[Callable[[Ground], Iterator[Diagnostic]], ...] = (
+    inspect_dead_targets,
     inspect_dead_entries,
     inspect_patterns,
     inspect_refusal,

@@ -50,7 +50,7 @@ def inspect_ranks(ground: Ground) -> Iterator[Diagnostic]:
     if wide:
         worst = min(wide, key=lambda a: min(a.in_out))
         message = f"rank {worst.rank} is above the smaller side of {worst.name}, {worst.in_out[0]} -> {worst.in_out[1]}"
-        more = f" and of {len(wide) - 1} more" if len(wide) > 1 else ""
+        more = f", and of {len(wide) - 1} more" if len(wide) > 1 else ""
         most = max(
             1, min(worst.in_out) * (ground.lora.rank or 1) // worst.rank
         )  # fused experts get several times the rank

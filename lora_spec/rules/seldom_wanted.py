@@ -17,6 +17,7 @@ from lora_spec.inventory.matching import Entry
 from lora_spec.inventory.tree import Kind
 from lora_spec.rules import ranks, routers
 from lora_spec.rules.coverage import LOW_COVERAGE, PARTIAL_COVERAGE, inspect_coverage
+from lora_spec.rules.dead_entries import exclusions_as_regex
 from lora_spec.rules.ground import Ground, some
 from lora_spec.spec.places import at_value
 from lora_spec.spec.wording import counted
@@ -25,8 +26,9 @@ TIE_BROKEN = Rule(
     "LS210",
     "tie-broken",
     Severity.WARNING,
-    "The model's head and its input embedding are one tensor. Training one of them alone unties them: merging the "
-    "adapter, or converting the model, then gives other outputs than training saw.",
+    "The model's head and its input embedding are one tensor. An adapter on either is merged into both, with "
+    "ensure_weight_tying too: the merged model gives other outputs than training saw. Saving one of them in full unties "
+    "them, unless ensure_weight_tying keeps both.",
     "base_model: Qwen/Qwen2.5-0.5B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj, lm_head]}",
     "base_model: Qwen/Qwen2.5-0.5B\nlora: {rank: 16, alpha: 32, target_modules: [q_proj]}",
 )
@@ -241,19 +243,27 @@ def _ties(ground: Ground) -> Iterator[Diagnostic]:
     reached = [a.name for a in ground.matched.modules if a.name in tied]
     saved = [s.name for s in ground.matched.saved if s.name in tied]
     places = ground.parsed.places
-    if (reached or saved) and not ground.lora.ensure_weight_tying:
-        field = "target_modules" if reached else "modules_to_save"
-        message = (
-            f"{(reached or saved)[0]} is tied to {_partner((reached or saved)[0], tied)}, and training it unties them"
-        )
+    if reached:
+        message = f"{reached[0]} is tied to {_partner(reached[0], tied)}: merging its adapter changes both"
+        yield at_value(places, ("lora", "target_modules"), TIE_BROKEN, message, _without_a_merge(ground))
+    elif saved and not ground.lora.ensure_weight_tying:
+        message = f"{saved[0]} is tied to {_partner(saved[0], tied)}, and training it unties them"
         remedy = "add ensure_weight_tying: true, or leave it out"
-        yield at_value(places, ("lora", field), TIE_BROKEN, message, remedy)
+        yield at_value(places, ("lora", "modules_to_save"), TIE_BROKEN, message, remedy)
     if ground.lora.ensure_weight_tying and not (
         ground.tree.tied_modules and (reached or saved or ground.matched.tokens)
     ):
         why = "neither embedding trains" if ground.tree.tied_modules else "the model does not tie its embeddings"
         message = f"ensure_weight_tying has no effect: {why}"
         yield at_value(places, ("lora", "ensure_weight_tying"), NOTHING_TO_TIE, message, "remove it")
+
+
+def _without_a_merge(ground: Ground) -> str:
+    """What helps against a delta in a tensor that two modules share (tried on PEFT 0.21.2: weight tying does not)."""
+    if ground.parsed.dialect != "lora-spec" or ground.lora.modules_to_save or not ground.tree.input_embeddings:
+        return "leave it out, or never merge the adapter"
+    embedding = ground.parsed.places.spelled([ground.tree.input_embeddings.rpartition(".")[2]])
+    return f"leave it out; to train both in full write modules_to_save: {embedding}, ensure_weight_tying: true instead"
 
 
 def _partner(name: str, tied: set[str | None]) -> str:
@@ -298,8 +308,11 @@ def _towers(ground: Ground) -> Iterator[Diagnostic]:
         names = [name for _, _, names in entries for name in names]
         verb = "adapts" if len(entries) == 1 else "adapt"
         message = f"{said} also {verb} {counted(len(names), 'module')} of the {tower} tower, such as {names[0]}"
-        value = {"regex": regex_for_inside(root)} if ground.parsed.dialect == "lora-spec" else regex_for_inside(root)
-        remedy = f"leave it out with exclude_modules: {ground.parsed.places.spelled(value)}"
+        regex = exclusions_as_regex(ground, regex_for_inside(root))
+        value = {"regex": regex} if ground.parsed.dialect == "lora-spec" else regex
+        alone = [entry.entry for entry, _ in _names_and_words(ground) if {tower_of(n) for n in entry.effect} == {tower}]
+        first = f"leave it out: remove {', '.join(alone)}, and write" if alone else "leave it out with"
+        remedy = f"{first} exclude_modules: {ground.parsed.places.spelled(value)}"
         yield at_value(ground.parsed.places, entries[0][1], TOWER_ADAPTED, message, remedy)
 
 

@@ -270,7 +270,7 @@ def _is_bare(value: Mapping[str, Any]) -> bool:
 
 def _advice(rule: Rule, expected: str, path: DocumentPath, value: Any) -> str:
     if rule is faults.BAD_REGEX:
-        return "mend the pattern"
+        return _pattern_advice(path)
     if path[-1] == "rank" and expected.startswith("at least"):
         return "write a rank of 1 or more, such as 16; 0 turns LoRA off"
     if path[-1] == "dropout" and rule is faults.OUT_OF_RANGE and isinstance(value, (int, float)):
@@ -278,6 +278,13 @@ def _advice(rule: Rule, expected: str, path: DocumentPath, value: Any) -> str:
     if expected.startswith(_COMPARISONS):
         return f"write a value {'of ' if expected.startswith('at ') else ''}{expected}"
     return _section_advice(str(path[-1]), value) if expected.startswith("a mapping") else _PLAIN.get(expected, "")
+
+
+def _pattern_advice(path: DocumentPath) -> str:
+    """A key of a pattern matches the end of a name, so that a glob for all names is not needed."""
+    ending = str(path[-1]).lstrip("*.")
+    is_glob = str(path[-2]).endswith("_pattern") and ending != path[-1] and ending.replace(".", "").isidentifier()
+    return f"write {ending}: a key matches wherever it ends a module's name" if is_glob else "mend the pattern"
 
 
 def _dropout_advice(value: float) -> str:

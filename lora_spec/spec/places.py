@@ -83,11 +83,11 @@ class Places:
             return ()
         return (Fix(f"write {text}", safe, (Edit(node.range, text),)),)
 
-    def items(self, native: DocumentPath, names: list[str]) -> tuple[Fix, ...]:
+    def items(self, native: DocumentPath, names: list[str], *, safe: bool = True) -> tuple[Fix, ...]:
         """A fix that writes several items in the place of one; only in a list in brackets, or where there is one."""
         parent = self.document.node(self.path(native)[:-1]) if self.document else None
         fits = len(names) == 1 or (isinstance(parent, Sequence) and parent.flow)
-        return self.replacement(native, *names) if fits else ()
+        return self.replacement(native, *names, safe=safe) if fits else ()
 
     def renaming(self, native: DocumentPath, key: str) -> tuple[Fix, ...]:
         """A fix that writes ``key`` in the place of the key that leads to ``native``."""

@@ -35,6 +35,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,d} {noun}" if number == 1 else f"{number:,d} {noun}s"
 
 
+def with_article(noun: str) -> str:
+    """``a Linear``, ``an OPTAttention``."""
+    return f"{'an' if noun[:1] in 'AEIOaeio' else 'a'} {noun}"
+
+
 def described(value: Any) -> str:
     """What ``value`` is, for a sentence: ``the text "16"``, ``true``, ``a list``."""
     if isinstance(value, str):

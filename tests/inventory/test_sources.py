@@ -169,6 +169,22 @@ def test_a_config_that_cannot_be_read(tmp_path: Path, content: str) -> None:
     assert "config.json" in found.problem
 
 
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"model_type": 5}, "its model_type is 5, not a name"),
+        ({"hidden_size": 10**12}, "its hidden_size is 1000000000000"),
+        ({"text_config": {"num_hidden_layers": 10**6}}, "its num_hidden_layers is 1000000"),
+        ({"vocab_size": -1}, "its vocab_size is -1"),
+    ],
+    ids=str,
+)
+def test_a_config_that_no_model_can_have_is_not_built(tmp_path: Path, changes: dict, problem: str) -> None:
+    found = find_tree(folder_with(tmp_path / "odd", config_of(**changes)))
+    assert found.tree is None
+    assert found.problem.endswith(f"is no config of a model: {problem}")
+
+
 def test_a_type_that_transformers_does_not_know_uses_the_class_that_it_names(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     changes = {"model_type": "kimi_k9", "auto_map": {"AutoConfig": "configuration_kimi.KimiConfig"}}
