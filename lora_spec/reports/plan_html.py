@@ -9,6 +9,7 @@ from lora_spec.inventory.layout import LANGUAGE
 from lora_spec.planning.values import Cell, Plan
 from lora_spec.reports.plan_json import PARTS
 from lora_spec.reports.plan_text import size_of
+from lora_spec.spec.wording import counted
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --none: #8882; --some: #2b6cb0; }
@@ -44,7 +45,8 @@ def _head(plan: Plan) -> str:
         percent = 100 * plan.trainable_parameters / plan.all_parameters
         lines.append(
             f"<p><b>{plan.trainable_parameters:,d}</b> of {plan.all_parameters:,d} parameters train ({percent:.4f} %), "
-            f"{plan.adapted_modules} modules and {plan.adapted_parameters} parameters are adapted, the adapter file "
+            f"{counted(plan.adapted_modules or 0, 'module')} and {counted(plan.adapted_parameters or 0, 'parameter')} "
+            "are adapted, the adapter file "
             f"has {size_of(plan.adapter_bytes)}.</p>"
         )
     lines += [f"<p>{escape(note)}</p>" for note in plan.notes]

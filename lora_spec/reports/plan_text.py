@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from lora_spec.planning.memory import Memory
 from lora_spec.planning.values import Group, LeftOut, Plan, PlanEntry
+from lora_spec.spec.wording import counted
 
 WIDTH = 80
 GROUPS_SHOWN = 24
@@ -35,8 +36,8 @@ def _head(plan: Plan) -> Iterator[str]:
             f"trainable%: {percent:.4f}"
         )
     if plan.adapted_modules is not None and plan.lora:
-        adapted = [f"{plan.adapted_modules:,d} modules"] * bool(plan.adapted_modules or not plan.adapted_parameters)
-        adapted += [f"{plan.adapted_parameters:,d} parameters"] * bool(plan.adapted_parameters)
+        adapted = [counted(plan.adapted_modules, "module")] * bool(plan.adapted_modules or not plan.adapted_parameters)
+        adapted += [counted(plan.adapted_parameters or 0, "parameter")] * bool(plan.adapted_parameters)
         size = f", adapter file {size_of(plan.adapter_bytes)}" if plan.adapter_bytes is not None else ""
         yield f"{' and '.join(adapted)} adapted{size}"
 

@@ -77,8 +77,8 @@ _BY_PEFT = "remove it: PEFT fills it in"
 REMEDIES: dict[str, str] = {
     "lora_target_linear": "write target_modules: all-linear in lora",
     "lora_target_all_linear": "write target_modules: all-linear in lora",
-    "load_in_4bit": "write quantization: {bits: 4}",
-    "load_in_8bit": "write quantization: {bits: 8}",
+    "load_in_4bit": "write quantization: {bits: 4} at the top level, beside lora",
+    "load_in_8bit": "write quantization: {bits: 8} at the top level, beside lora",
     "bf16": "write dtype: bfloat16 in prepare",
     "fp16": "write dtype: float16 in prepare",
     "flash_attention": _FLASH,
