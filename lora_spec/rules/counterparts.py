@@ -50,7 +50,7 @@ def counterpart(entry: str, listed: Collection[str], ground: Ground) -> Counterp
     """
     names = counterparts(entry, ground)
     if not names:
-        return None
+        return Counterpart((), "remove it: the MLP has no gate here") if _is_gate_too_many(entry, ground) else None
     layers = _PARTS.get(names[0].rpartition(".")[2], "")
     one = f"here {_joined(layers)} are one layer" if len(names) == 1 < len(layers) else ""
     new = tuple(name for name in names if name not in listed)
@@ -71,6 +71,12 @@ def counterparts(entry: str, ground: Ground) -> tuple[str, ...]:
     several = {m.leaf for m, parts in found if any(n.leaf == m.leaf and other != parts for n, other in found)}
     named = {_ending(m) if m.leaf in several else m.leaf: p for m, p in found if set(p) & set(wanted)}
     return () if leaf in named else tuple(sorted(named, key=lambda name: (_ORDER.index(named[name][0]), name)))
+
+
+def _is_gate_too_many(entry: str, ground: Ground) -> bool:
+    """Whether ``entry`` is a gate projection, and the model's MLPs have an up projection without one."""
+    found = {part for m in ground.tree.modules if tower_of(m.name) == LANGUAGE for part in _parts(m)}
+    return _PARTS.get(entry.rpartition(".")[2]) == "g" and "u" in found and "g" not in found
 
 
 def _parts(module: Module) -> str:
