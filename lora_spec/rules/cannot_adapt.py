@@ -231,7 +231,7 @@ _TOLD = {
     Reason.GROUPS: _Told(
         "target_modules",
         "{names}, a grouped convolution, cannot be adapted at this rank: its groups do not divide it",
-        "write a rank that its groups divide, or leave it out",
+        "leave it out{without}",
     ),
     Reason.CONVOLUTION: _Told(
         "target_modules", "{names}, {kind}, cannot be adapted: PEFT cannot build another one like it", "leave it out"
